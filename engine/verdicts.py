@@ -11,7 +11,7 @@ from sweeprules.engine.truth import Truth
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag on one subject; several rules that raise it are one flag (highest severity, first rule id, messages joined).
+    """One flag on one subject; rules that raise the same one share it (highest severity, first id, messages joined).
 
     `explains` and `explained_by` name flags on the same subject, or `name@kind:key` on another. `covers` are the flags
     for which an exempt one stands. `since` is the id of the first sweep that raised it without a break.
@@ -52,7 +52,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All that was decided about one subject. `decided` holds the fields that rules set (bucket, flavour, tags, ...)."""
+    """All that was decided about one subject. `decided` holds the fields that rules set (bucket, flavour, tags)."""
 
     ref: Ref
     truths: Mapping[str, Truth]
@@ -91,7 +91,7 @@ class ConditionProof:
 
 @dataclass(frozen=True, slots=True)
 class RuleProof:
-    """Why a rule has its truth on a subject: `when`, `unless` and `needs` as condition proofs, what follows in words."""
+    """Why a rule has its truth on a subject: `when`, `unless`, `needs` as condition proofs, and what follows."""
 
     rule: str
     ref: Ref
