@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import yaml
+
 from sweeprules.engine.errors import Mark, PolicyError, Problem
 from sweeprules.engine.language.node import Entry, Kind, Node
 from sweeprules.engine.language.scalars import resolve
