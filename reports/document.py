@@ -169,7 +169,7 @@ def _decisions(ref: Ref, judged: Judged, handoffs: Mapping[tuple[str, str], str]
 
 
 def ordered(flags: Sequence[Flag]) -> list[Flag]:
-    """Flags as people read them: by severity, what counts before what is exempt, causes before symptoms, then by name."""
+    """Flags as people read them: by severity, counting ones before exempt ones, causes before symptoms, by name."""
     return sorted(
         flags, key=lambda f: (SEVERITIES.index(f.severity), f.exempt or f.resolved, bool(f.explained_by), f.name)
     )
