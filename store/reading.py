@@ -1,0 +1,183 @@
+"""Questions to the database; each is answered from an index."""
+
+from __future__ import annotations
+
+import difflib
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from sweeprules.engine.facts import Ref, Subject
+from sweeprules.store.codec import CodecError, Json, decode_subject, decode_verdict, load
+from sweeprules.store.history import Raised
+from sweeprules.store.kept import Found, JobHit, Prior, Stored, SweepInfo
+
+MAX_DOCUMENT = 256 * 2**20
+"""Bytes of one unpacked document; a report of 5,000 jobs has about 20 MB."""
+_NEAR = 5
+_NEAR_SCANNED = 20_000
+
+
+def unpack(data: bytes) -> Json:
+    """The document that `pack` wrote. Raises `CodecError`."""
+    try:
+        unpacker = zlib.decompressobj()
+        text = unpacker.decompress(data, MAX_DOCUMENT)
+    except zlib.error as error:
+        raise CodecError(str(error)) from error
+    if not unpacker.eof:
+        raise CodecError("a document is cut short or too large")
+    return load(text)
+
+
+def _info(row: tuple[Any, ...] | None) -> SweepInfo | None:
+    if row is None:
+        return None
+    _, sweep_id, started, finished, now, complete, engine, policy = row
+    return SweepInfo(sweep_id, started, finished, now, bool(complete), engine, policy)
+
+
+def last_sweep(connection: sqlite3.Connection) -> SweepInfo | None:
+    """The newest sweep."""
+    return _info(connection.execute("SELECT * FROM heads ORDER BY seq DESC LIMIT 1").fetchone())
+
+
+def last_complete(connection: sqlite3.Connection) -> SweepInfo | None:
+    """The newest complete sweep."""
+    query = "SELECT * FROM heads WHERE complete = 1 ORDER BY seq DESC LIMIT 1"
+    return _info(connection.execute(query).fetchone())
+
+
+def sweep(connection: sqlite3.Connection, sweep_id: str) -> SweepInfo | None:
+    """The sweep of this id."""
+    return _info(connection.execute("SELECT * FROM heads WHERE id = ?", (sweep_id,)).fetchone())
+
+
+def sweeps(connection: sqlite3.Connection) -> tuple[SweepInfo, ...]:
+    """Every kept sweep, newest first."""
+    rows = connection.execute("SELECT * FROM heads ORDER BY seq DESC").fetchall()
+    return tuple(info for row in rows if (info := _info(row)))
+
+
+def report(connection: sqlite3.Connection, sweep_id: str) -> Json:
+    """The report of a sweep; None when it is not kept. Raises `CodecError`."""
+    row = connection.execute("SELECT report FROM sweeps WHERE id = ?", (sweep_id,)).fetchone()
+    return None if row is None else unpack(row[0])
+
+
+def cassette_name(connection: sqlite3.Connection, sweep_id: str) -> str | None:
+    """The name of a sweep's cassette file; None when none is kept."""
+    row = connection.execute("SELECT cassette FROM sweeps WHERE id = ?", (sweep_id,)).fetchone()
+    return None if row is None else row[0]
+
+
+def find_jobs(connection: sqlite3.Connection, text: str, sweep_id: str | None) -> Found:
+    """The jobs that an id names, each from the newest kept sweep that holds it (or from the one sweep asked about)."""
+    rows = connection.execute(
+        "SELECT i.key, s.id, i.shown_as FROM job_ids i JOIN sweeps s ON s.seq = i.seq"
+        " WHERE i.text = :text AND (:sweep IS NULL OR s.id = :sweep) ORDER BY i.seq",
+        {"text": text, "sweep": sweep_id},
+    ).fetchall()
+    newest = {key: JobHit(key, found, shown_as) for key, found, shown_as in rows}
+    if newest:
+        return Found(tuple(newest[key] for key in sorted(newest)))
+    return Found((), _near(connection, text))
+
+
+def _near(connection: sqlite3.Connection, text: str) -> tuple[str, ...]:
+    begins = connection.execute(
+        "SELECT DISTINCT text FROM job_ids WHERE text >= ? AND text < ? LIMIT ?", (text, text + "\U0010ffff", _NEAR)
+    ).fetchall()
+    if begins:
+        return tuple(row[0] for row in begins)
+    rows = connection.execute(
+        "SELECT text FROM job_ids WHERE seq = (SELECT max(seq) FROM sweeps) LIMIT ?", (_NEAR_SCANNED,)
+    ).fetchall()
+    return tuple(difflib.get_close_matches(text, [row[0] for row in rows], n=_NEAR))
+
+
+def stored(connection: sqlite3.Connection, refs: Iterable[Ref], sweep_id: str) -> dict[Ref, Stored]:
+    """The subjects of these names in one sweep; a name that it does not hold is left out. Raises `CodecError`."""
+    info = sweep(connection, sweep_id)
+    if info is None:
+        return {}
+    query = (
+        "SELECT facts, verdict FROM subjects WHERE seq = (SELECT seq FROM sweeps WHERE id = ?) AND kind = ? AND key = ?"
+    )
+    found: dict[Ref, Stored] = {}
+    for ref in refs:
+        row = connection.execute(query, (sweep_id, *ref)).fetchone()
+        if row is not None:
+            verdict = None if row[1] is None else decode_verdict(ref, unpack(row[1]))
+            found[ref] = Stored(info, decode_subject(unpack(row[0])), verdict)
+    return found
+
+
+def around(
+    connection: sqlite3.Connection, ref: Ref, sweep_id: str, follow: Collection[str], depth: int, limit: int
+) -> dict[Ref, Stored]:
+    """A subject and those that its relations named in `follow` reach within `depth`, at most `limit` of them.
+
+    Raises `CodecError`.
+    """
+    found: dict[Ref, Stored] = {}
+    wanted = [ref]
+    for _ in range(depth + 1):
+        fresh = stored(connection, wanted[: limit - len(found)], sweep_id)
+        found.update(fresh)
+        wanted = list(dict.fromkeys(n for item in fresh.values() for n in _members(item, follow) if n not in found))
+        if not wanted or len(found) >= limit:
+            break
+    return found
+
+
+def _members(item: Stored, follow: Collection[str]) -> Iterator[Ref]:
+    for name, relation in item.subject.relations.items():
+        if name in follow:
+            yield from relation.members
+
+
+def all_stored(connection: sqlite3.Connection, sweep_id: str) -> dict[Ref, Stored]:
+    """Every subject of a sweep, also those that only stand in a relation. Raises `CodecError`."""
+    query = "SELECT kind, key FROM subjects WHERE seq = (SELECT seq FROM sweeps WHERE id = ?) ORDER BY kind, key"
+    return stored(connection, [Ref(*row) for row in connection.execute(query, (sweep_id,)).fetchall()], sweep_id)
+
+
+def prior(connection: sqlite3.Connection) -> Prior:
+    """All that the next sweep starts from. Raises `CodecError`."""
+    clusters: dict[str, dict[str, Json]] = {}
+    for scope, name, document in connection.execute("SELECT scope, name, document FROM prior"):
+        clusters.setdefault(scope, {})[name] = unpack(document)
+    edges: dict[str, list[tuple[str, str]]] = {}
+    for cluster, before, after in connection.execute("SELECT cluster, before, after FROM edges ORDER BY 1, 2, 3"):
+        edges.setdefault(cluster, []).append((before, after))
+    since = connection.execute("SELECT kind, key, flag, sweep FROM since").fetchall()
+    complete = last_complete(connection)
+    site = clusters.pop("", {})
+    return Prior(
+        last=last_sweep(connection),
+        last_complete=complete,
+        swept=_swept(connection),
+        subjects=tuple(_baseline(connection, complete)),
+        clusters=clusters,
+        site=site,
+        edges={cluster: tuple(pairs) for cluster, pairs in edges.items()},
+        since={Raised(Ref(kind, key), flag): first for kind, key, flag, first in since},
+    )
+
+
+def _swept(connection: sqlite3.Connection) -> dict[str, float]:
+    rows = connection.execute("SELECT w.cluster, s.now FROM newest_whole w JOIN sweeps s ON s.seq = w.seq")
+    return {cluster: float(now) for cluster, now in rows}
+
+
+def _baseline(connection: sqlite3.Connection, complete: SweepInfo | None) -> Iterator[Subject]:
+    query = "SELECT facts FROM subjects WHERE seq = ? AND cluster = ? AND judged = 1 ORDER BY kind, key"
+    for cluster, seq in connection.execute("SELECT cluster, seq FROM newest_whole ORDER BY cluster").fetchall():
+        for row in connection.execute(query, (seq, cluster)):
+            yield decode_subject(unpack(row[0]))
+    if complete is not None:
+        row = connection.execute("SELECT seq FROM sweeps WHERE id = ?", (complete.id,)).fetchone()
+        for found in connection.execute(query, (row[0], "")):
+            yield decode_subject(unpack(found[0]))
