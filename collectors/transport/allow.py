@@ -74,7 +74,8 @@ def check_extra(argv: Sequence[str], bans: frozenset[str] = frozenset()) -> str:
         raise CommandRefused(words, "the program's path must be written without `..` and `//`")
     for word in words[1:]:
         if not word.startswith(("-", "+")) and re.search(r"[*?]", word):
-            raise CommandRefused(words, f"globs are not expanded: name the file or directory instead of {_shown([word])}")
+            why = f"globs are not expanded: name the file or directory instead of {_shown([word])}"
+            raise CommandRefused(words, why)
     return check(words, bans, (words,))
 
 
@@ -155,7 +156,8 @@ def _check_items(command: Command) -> None:
 def _match(words: tuple[str, ...], inner: tuple[str, ...], *, with_operands: bool) -> Shape:
     same_program = [shape for shape in SHAPES if shape.program == inner[0]]
     if not same_program:
-        raise CommandRefused(words, f"{_shown(inner[:1])} is not on the list of commands that only read", _nearest(inner[0]))
+        why = f"{_shown(inner[:1])} is not on the list of commands that only read"
+        raise CommandRefused(words, why, _nearest(inner[0]))
     refusals: list[tuple[int, str, Shape]] = []
     for shape in same_program:
         depth, why = _mismatch(shape, inner, with_operands)

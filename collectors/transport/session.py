@@ -30,7 +30,8 @@ class Session:
     Logins are tried in the record's order; the last one that answered stays first, and one that failed is left out
     until all have. Under `host_keys: rotating` a changed key is no news (the next login is tried, nobody is alarmed);
     no transport ever talks to a host whose key does not match. `deadline` is in seconds of `monotonic`. Every command
-    that is asked becomes an `Observation`, the failed attempts included, with the id `cluster/round.position` (both count from 1), and is handed to `on_observation`.
+    that is asked becomes an `Observation`, the failed attempts included, with the id `cluster/round.position` (both
+    count from 1), and is handed to `on_observation`.
     """
 
     cluster: str

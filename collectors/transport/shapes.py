@@ -20,6 +20,7 @@ TIME = r"[0-9A-Za-z][0-9A-Za-z:+/.-]*"
 COUNT = r"[0-9]{1,15}"
 OFFSET = r"\+?[0-9]{1,15}"
 PATH = r"[^\0]+"
+PATH_VALUE = r"[^\0\n\r]+"
 REF = r"[A-Za-z0-9_@][A-Za-z0-9_./@{}~^-]*"
 
 
@@ -29,8 +30,9 @@ class Shape:
 
     `flags` take no value, `values` map an option to the pattern of its whole value; single-letter flags may be
     clustered (`-Xn`). `global_flags` and `global_values` stand before `words`. `required` must all be given, and at
-    least one of `one_of`. `operands` is how many words may stand after the options, each matching `operand`; `dashes` says that
-    they must stand behind `--`, because users name them. `lead` is the pattern of one word that may stand before `--`.
+    least one of `one_of`. `operands` is how many words may stand after the options, each matching `operand`; `dashes`
+    says that they must stand behind `--`, because users name them. `lead` is the pattern of one word that may stand
+    before `--`.
     """
 
     kind: str
@@ -134,11 +136,11 @@ FILES = (
     Shape("cat", "cat", operands=(1, 1), dashes=True),
     Shape("date", "date", operands=(1, 1), operand=r"\+%s(\.%N)?"),
     Shape("df", "df", flags=_set("-i -P -k"), one_of=_set("-i -P"), operands=(1, 64)),
-    Shape("cert", "ssh-keygen", flags=_set("-L"), values={"-f": PATH}, required=_set("-L -f")),
+    Shape("cert", "ssh-keygen", flags=_set("-L"), values={"-f": PATH_VALUE}, required=_set("-L -f")),
 )
 
 _GIT_FLAGS = _set("--no-optional-locks --no-pager")
-_GIT_VALUES = {"-C": PATH}
+_GIT_VALUES = {"-C": PATH_VALUE}
 _SUBMODULES = {"--ignore-submodules": "(all|dirty|untracked)"}
 
 GIT = (
