@@ -1,0 +1,137 @@
+"""The real Slurm and sshd that the tests in this folder share, and what the session has to say about them at its end.
+
+Where they can not run, the tests are skipped and the summary counts them; with SWEEPRULES_TESTBED=required they fail.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.testbed.bed import Bed, own_bed
+from tests.testbed.jobs import Jobs, Submitted
+from tests.testbed.layout import LOGINS
+from tests.testbed.packages import missing_for_slurm, missing_for_sshd
+from tests.testbed.slurm import Slurm
+from tests.testbed.ssh import Logins
+
+REQUIRED = os.environ.get("SWEEPRULES_TESTBED") == "required"
+#: Where the evidence that the real systems ran is written, as JSON; `.ci/run` reads it.
+EVIDENCE_FILE = os.environ.get("SWEEPRULES_TESTBED_EVIDENCE")
+_MISSING = {"slurm": missing_for_slurm, "sshd": missing_for_sshd}
+_MARK_OF_FIXTURE = {"slurm": "slurm", "logins": "sshd"}
+_WORDS = {"slurm": "a real Slurm", "sshd": "a real sshd"}
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What ran, as the daemons themselves tell it, and which tests did not run for want of them."""
+
+    slurm_version: str = ""
+    slurm_daemons: list[str] = field(default_factory=list)
+    job_info_calls: int = 0
+    sshd_logins: list[str] = field(default_factory=list)
+    ssh_sessions: int = 0
+    ssh_connections: int = 0
+    not_run: dict[str, dict[str, str]] = field(default_factory=lambda: {"slurm": {}, "sshd": {}})
+
+    def take(self, bed: Bed) -> None:
+        """Read the counts while the daemons still run."""
+        self.slurm_version = bed.slurm.version()
+        self.slurm_daemons = [name for name, pid in bed.slurm.daemons().items() if pid is not None]
+        if "slurmctld" in self.slurm_daemons:
+            self.job_info_calls = bed.slurm.job_info_calls()
+        daemons = bed.logins.daemons()
+        self.sshd_logins = [host for host in LOGINS if daemons[host] is not None and bed.logins.sessions(host) > 0]
+        self.ssh_sessions, self.ssh_connections = bed.logins.sessions(), bed.logins.connections()
+
+
+EVIDENCE = Evidence()
+
+
+@pytest.fixture(scope="session")
+def bed() -> Iterator[Bed]:
+    """The session's test bed, laid out but empty; use `slurm` and `logins`."""
+    bed = own_bed()
+    try:
+        yield bed
+        EVIDENCE.take(bed)
+    finally:
+        bed.close()
+
+
+@pytest.fixture(scope="session")
+def slurm(bed: Bed) -> Slurm:
+    """A real Slurm 22.05 cluster named leonardo: partitions boost (3 nodes of 8 CPUs) and gg (1 node)."""
+    bed.slurm.up()
+    return bed.slurm
+
+
+@pytest.fixture(scope="session")
+def logins(bed: Bed) -> Logins:
+    """Four real login nodes and the hosts that misbehave; Slurm's commands work there once `slurm` is up."""
+    bed.logins.up()
+    return bed.logins
+
+
+@pytest.fixture(scope="session")
+def jobs(slurm: Slurm) -> Jobs:
+    """Submits as alice."""
+    return Jobs(slurm, "alice")
+
+
+@pytest.fixture(scope="session")
+def standard_jobs(jobs: Jobs) -> Submitted:
+    """The standard set, submitted once; those that settle soon have settled. Leave them as they are."""
+    submitted = jobs.submit_all()
+    submitted.settled()
+    return submitted
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by the fixtures that it uses, however indirectly, so that none goes uncounted."""
+    for item in items:
+        for fixture, mark in _MARK_OF_FIXTURE.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, or where the real systems are required fail, a test whose systems can not run here."""
+    for mark, missing in _MISSING.items():
+        if item.get_closest_marker(mark) is None:
+            continue
+        lacking = "; ".join(missing())
+        if not lacking:
+            continue
+        EVIDENCE.not_run[mark][item.nodeid] = lacking
+        text = f"needs {_WORDS[mark]}, which can not run here: {lacking}"
+        if REQUIRED:
+            pytest.fail(text, pytrace=False)
+        pytest.skip(text)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what ran and what did not, and write it down for `.ci/run`."""
+    terminalreporter.section("real systems")
+    for mark, tests in EVIDENCE.not_run.items():
+        for reason in sorted(set(tests.values())):
+            count = sum(other == reason for other in tests.values())
+            line = f"{count} tests need {_WORDS[mark]}: NOT RUN, because: {reason}"
+            terminalreporter.write_line(line, red=True, bold=True)
+    skipped = len(set(EVIDENCE.not_run["slurm"]) | set(EVIDENCE.not_run["sshd"]))
+    daemons = ", ".join(EVIDENCE.slurm_daemons) or "none"
+    terminalreporter.write_line(f"Slurm {EVIDENCE.slurm_version or 'did not run'}; daemons at the end: {daemons}")
+    terminalreporter.write_line(f"login nodes that served sessions: {', '.join(EVIDENCE.sshd_logins) or 'none'}")
+    terminalreporter.write_line(f"job-info calls that sdiag counted: {EVIDENCE.job_info_calls}")
+    terminalreporter.write_line(
+        f"sessions in sshd's logs: {EVIDENCE.ssh_sessions}, on {EVIDENCE.ssh_connections} connections"
+    )
+    terminalreporter.write_line(f"tests skipped for want of a real system: {skipped}")
+    if EVIDENCE_FILE:
+        Path(EVIDENCE_FILE).write_text(json.dumps({**asdict(EVIDENCE), "skipped": skipped}, indent=1))
