@@ -1,0 +1,120 @@
+"""Options that several verbs share, and how problems of a site are printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from sweeprules.engine.errors import Problem
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def site_option(function: F) -> F:
+    """`--site DIR`; without it SWEEPRULES_SITE, else the nearest sweeprules.yaml upward."""
+    return click.option(
+        "--site",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="The site to use. Default: $SWEEPRULES_SITE, else the nearest folder upward with a sweeprules.yaml.",
+    )(function)
+
+
+def state_option(function: F) -> F:
+    """`--state PATH`; without it SWEEPRULES_STATE, else the user's state folder."""
+    return click.option(
+        "--state",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="Where sweeps are kept. Default: $SWEEPRULES_STATE, else ~/.local/state/sweeprules.",
+    )(function)
+
+
+def debug_option(function: F) -> F:
+    """`--debug`: a traceback for an internal error. It is read from the command line before anything runs."""
+    return click.option("--debug", is_flag=True, expose_value=False, help="Show a traceback for an internal error.")(
+        function
+    )
+
+
+def output_option(*formats: str) -> Callable[[F], F]:
+    """`--output FORMAT`, the first being the default."""
+    return click.option(
+        "--output",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help="The form of what is printed.",
+    )
+
+
+def print_problems(problems: Iterable[Problem], output: str = "text") -> None:
+    """All problems at once: text on stderr; JSON or GitHub annotations on stdout for `validate`."""
+    found = sorted(problems)
+    if output == "json":
+        rows = [
+            {
+                "file": p.mark.file,
+                "line": p.mark.line,
+                "column": p.mark.column,
+                "severity": p.severity,
+                "code": p.code or None,
+                "message": p.message,
+                "hint": p.hint or None,
+            }
+            for p in found
+        ]
+        click.echo(json.dumps({"problems": rows}, indent=1, ensure_ascii=False))
+    elif output == "github":
+        for problem in found:
+            click.echo(_annotation(problem))
+    else:
+        for problem in found:
+            click.echo(_printable(f"{'warning: ' if problem.severity == 'warning' else ''}{problem}"), err=True)
+
+
+def _printable(text: str) -> str:
+    from sweeprules.reports.clean import one_line
+
+    return one_line(text, 600)
+
+
+def _annotation(problem: Problem) -> str:
+    level = "warning" if problem.severity == "warning" else "error"
+    message = problem.message + (f" ({problem.hint})" if problem.hint else "")
+
+    def data(text: str) -> str:
+        return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+    def value(text: str) -> str:
+        return data(text).replace(":", "%3A").replace(",", "%2C")
+
+    mark = problem.mark
+    return f"::{level} file={value(mark.file)},line={mark.line},col={mark.column}::{data(message)}"
+
+
+def wants_github() -> bool:
+    """True inside a GitHub workflow, where annotations are the default form."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def wants_colour(stream: Any = None) -> bool:
+    """Colour only on a terminal that takes it and when NO_COLOR is not set."""
+    stream = stream or sys.stdout
+    return bool(stream.isatty()) and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """Columns of the terminal; 100 when there is none."""
+    if not sys.stdout.isatty():
+        return 100
+    try:
+        return max(60, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except OSError:
+        return 100

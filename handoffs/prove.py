@@ -1,0 +1,125 @@
+"""The proofs that this sweep's own facts can establish; every other proof is unknown, and unknown blocks.
+
+A proof is true only on a positive fact that was read in this sweep, quoted with its source (catalogue, section c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sweeprules.engine.facts import Absent, FactValue, Source, Subject, Unknown, World
+from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
+from sweeprules.engine.verdicts import Verdict
+
+TERMINAL = frozenset(
+    ["COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One proof: its truth, the quoted source, and when that was read (epoch seconds)."""
+
+    name: str
+    truth: Truth
+    source: str
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a proof may look at: the subject, what was decided of it, the world, and the record's user."""
+
+    subject: Subject
+    verdict: Verdict
+    world: World
+    user: str
+
+    def fact(self, name: str) -> FactValue:
+        """A decided field, else a read one."""
+        return self.verdict.decided.get(name, self.subject.get(name))
+
+    def quote(self, name: str) -> tuple[str, float | None]:
+        """Where a fact was read, for the proof sheet."""
+        return quote(self.subject.sources.get(name))
+
+
+def quote(source: Source | None) -> tuple[str, float | None]:
+    """A source as one text: command, login and line."""
+    if source is None or not source.command:
+        return "", None
+    line = f": {source.line}" if source.line else ""
+    return f"{source.command} via {source.login}{line}", source.at
+
+
+def prove(name: str, case: Case) -> Proof:
+    """The proof `name` for one case; unknown where this release has no reader for it."""
+    check = _CHECKS.get(name)
+    if check is None:
+        return Proof(name, UNKNOWN, "nothing that this sweep read can establish it")
+    truth, fact = check(case)
+    text, at = case.quote(fact)
+    return Proof(name, truth, text if truth is TRUE else text or f"{fact} was not read", at)
+
+
+def _when(value: FactValue, holds: Callable[[FactValue], bool]) -> Truth:
+    if isinstance(value, Unknown):
+        return UNKNOWN
+    return TRUE if not isinstance(value, Absent) and holds(value) else FALSE
+
+
+def _own(case: Case) -> tuple[Truth, str]:
+    return _when(case.fact("user"), lambda user: user == case.user), "user"
+
+
+def _running(case: Case) -> tuple[Truth, str]:
+    return _when(case.fact("state"), lambda state: state == "RUNNING"), "state"
+
+
+def _terminal(case: Case) -> tuple[Truth, str]:
+    ended = _when(case.fact("state"), lambda state: state in TERMINAL)
+    return min(ended, _when(case.fact("state_source"), lambda source: source == "accounting")), "state"
+
+
+def _never_started(case: Case) -> tuple[Truth, str]:
+    started = case.fact("started")
+    none = TRUE if isinstance(started, Absent) else UNKNOWN if isinstance(started, Unknown) else FALSE
+    return min(_when(case.fact("state"), lambda state: state == "PENDING"), none), "state"
+
+
+def _never_worked(case: Case) -> tuple[Truth, str]:
+    log = case.fact("log.exists")
+    none = TRUE if isinstance(log, Absent) else UNKNOWN if isinstance(log, Unknown) else FALSE
+    return min(_when(case.fact("state_reason"), lambda reason: reason == "Prolog"), none), "state_reason"
+
+
+def _flavour(case: Case) -> tuple[Truth, str]:
+    return _when(case.fact("flavour"), lambda _: True), "flavour"
+
+
+def _successor(case: Case) -> tuple[Truth, str]:
+    relation = case.subject.relations.get("next_link")
+    if relation is None or not relation.members:
+        return UNKNOWN, "state"
+    successor = case.world.subjects.get(relation.members[0])
+    state = successor.get("state") if successor else Unknown("not-read")
+    return _when(state, lambda word: word in ("RUNNING", "PENDING")), "state"
+
+
+def _cause(case: Case) -> tuple[Truth, str]:
+    """A fault line in the log is the second source; heartbeats and markers of kept sweeps need progress to be read."""
+    lines = case.fact("fault_lines")
+    return (TRUE if isinstance(lines, Mapping) and lines else UNKNOWN), "fault_lines"
+
+
+_CHECKS: Mapping[str, Callable[[Case], tuple[Truth, str]]] = {
+    "own-jobs": _own,
+    "still-running": _running,
+    "terminal-by-accounting": _terminal,
+    "never-started": _never_started,
+    "never-worked": _never_worked,
+    "flavour-known": _flavour,
+    "successor-seen": _successor,
+    "cause-proved": _cause,
+}
