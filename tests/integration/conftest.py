@@ -32,6 +32,7 @@ _WORDS = {"slurm": "a real Slurm", "sshd": "a real sshd"}
 class Evidence:
     """What ran, as the daemons themselves tell it, and which tests did not run for want of them."""
 
+    root: str = ""
     slurm_version: str = ""
     slurm_daemons: list[str] = field(default_factory=list)
     job_info_calls: int = 0
@@ -42,6 +43,7 @@ class Evidence:
 
     def take(self, bed: Bed) -> None:
         """Read the counts while the daemons still run."""
+        self.root = str(bed.layout.root)
         self.slurm_version = bed.slurm.version()
         self.slurm_daemons = [name for name, pid in bed.slurm.daemons().items() if pid is not None]
         if "slurmctld" in self.slurm_daemons:
