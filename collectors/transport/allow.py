@@ -114,7 +114,7 @@ def _check_bans(words: tuple[str, ...], inner: tuple[str, ...], bans: frozenset[
     behind = _behind_xargs(inner) if named[0] == "xargs" else ()
     for ban in sorted(bans):
         start = tuple(ban.split())
-        if start and (named[: len(start)] == start or behind[: len(start)] == start or words[0] == start[0]):
+        if start and any(form[: len(start)] == start for form in (words, named, behind)):
             raise CommandRefused(words, f"the cluster's record bans `{ban}`")
 
 
@@ -173,7 +173,7 @@ def _mismatch(shape: Shape, inner: tuple[str, ...], with_operands: bool) -> tupl
     reader = _Reader(shape, inner)
     why = reader.options(shape.global_flags, shape.global_values) if shape.words else ""
     if not why and inner[reader.at : reader.at + len(shape.words)] != shape.words:
-        return 0, f"`{shape.program} {shlex.join(inner[reader.at : reader.at + 2])}` is not among what may be asked"
+        return 0, f"{_shown(inner[: reader.at + 2])} is not among what may be asked"
     reader.at += len(shape.words)
     why = why or reader.options(shape.flags, shape.values) or reader.rest(with_operands) or reader.complete()
     return len(shape.words) + reader.at, why
