@@ -35,6 +35,9 @@ class Lock:
     def release(self) -> None:
         """Give the lock up; a second call does nothing. The file stays: removing it would let two holders in."""
         if self._handle >= 0:
+            # Unlocked by name: a child that is just being started may hold a copy of the handle for a moment.
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._handle, fcntl.LOCK_UN)
             os.close(self._handle)
             self._handle = -1
 
