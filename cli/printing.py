@@ -1,0 +1,39 @@
+"""A report in the form that was asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sweeprules.cli.options import wants_colour, width
+
+
+def rendered(document: Mapping[str, Any], output: str, templates: Mapping[str, str], *, to_file: bool) -> str:
+    """The report as text, JSON or Markdown; a file never gets colour, and is 160 columns wide."""
+    if output == "json":
+        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    if output == "markdown":
+        from sweeprules.reports.markdown_report import render as markdown
+
+        return markdown(document, templates)
+    from sweeprules.reports.text import render as text
+
+    return text(document, width=160 if to_file else width(), colour=not to_file and wants_colour())
+
+
+def deliver(text: str, out: Path | None) -> None:
+    """Print it, or put it into a file, whole or not at all."""
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    from sweeprules.store.errors import StoreError
+    from sweeprules.store.files import write_atomic
+
+    try:
+        write_atomic(out, text.encode("utf-8", "backslashreplace"))
+    except StoreError as error:
+        raise click.ClickException(str(error)) from None
