@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -46,13 +47,26 @@ def _connect(path: Path, now: float) -> sqlite3.Connection:
     try:
         with _named(path):
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
+            _use_wal(connection)
             migrations.migrate(connection, now)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    # SQLite does not wait for others here, whatever the timeout says: two first openers would meet.
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 @contextlib.contextmanager
