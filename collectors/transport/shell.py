@@ -41,7 +41,8 @@ _EXPORT = (
 )
 
 # r INDEX STDOUT_LIMIT STDERR_LIMIT SECONDS PROGRAM [ARGUMENT...]
-# Status, stdout and stderr leave the command by three pipes; the status is known once both heads have ended.
+# Status, stdout and stderr leave the command by three pipes; the status is known once both heads have ended. What is
+# complained beyond the limit is swallowed, not refused: a broken pipe on stderr would end a command with good output.
 _PRELUDE = """\
 export %(export)s
 unset %(unset)s
@@ -53,7 +54,8 @@ shift 4
 printf '\\n@%%s o %%s\\n' "$n" "$i"
 printf '\\n@%%s o %%s\\n' "$n" "$i" >&2
 if [ -n "$t" ] && [ "$k" != 0 ]; then set -- timeout -k 2 "$k" "$@"; else set -- command "$@"; k=0; fi
-s=$({ { { "$@" 3>&- 4>&- 5>&- 6>&-; echo "$?" >&3; } 2>&4 | head -c "$o" >&5; } 4>&1 | head -c "$e" >&6; } 3>&1)
+s=$({ { { "$@" 3>&- 4>&- 5>&- 6>&-; echo "$?" >&3; } 2>&4 | head -c "$o" >&5; } 4>&1 |
+{ head -c "$e" >&6; cat >/dev/null; }; } 3>&1)
 printf '\\n@%%s c %%s %%s %%s\\n' "$n" "$i" "${s:-x}" "$k"
 printf '\\n@%%s c %%s\\n' "$n" "$i" >&2
 }
