@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.testbed.bed import Bed, own_bed
+from tests.testbed.chroot import TRIXIE, missing_for_slurm24
+from tests.testbed.job_list import jobs_of
 from tests.testbed.jobs import Jobs, Submitted
 from tests.testbed.layout import LOGINS
 from tests.testbed.packages import missing_for_slurm, missing_for_sshd
@@ -23,9 +25,9 @@ from tests.testbed.ssh import Logins
 REQUIRED = os.environ.get("SWEEPRULES_TESTBED") == "required"
 #: Where the evidence that the real systems ran is written, as JSON; `.ci/run` reads it.
 EVIDENCE_FILE = os.environ.get("SWEEPRULES_TESTBED_EVIDENCE")
-_MISSING = {"slurm": missing_for_slurm, "sshd": missing_for_sshd}
-_MARK_OF_FIXTURE = {"slurm": "slurm", "logins": "sshd"}
-_WORDS = {"slurm": "a real Slurm", "sshd": "a real sshd"}
+_MISSING = {"slurm": missing_for_slurm, "sshd": missing_for_sshd, "slurm24": missing_for_slurm24}
+_WORDS = {"slurm": "a real Slurm", "sshd": "a real sshd", "slurm24": "a real Slurm 24.11"}
+_MARK_OF_FIXTURE = {"slurm": "slurm", "logins": "sshd", "bed24": "deep"}
 
 
 @dataclass(slots=True)
@@ -39,7 +41,7 @@ class Evidence:
     sshd_logins: list[str] = field(default_factory=list)
     ssh_sessions: int = 0
     ssh_connections: int = 0
-    not_run: dict[str, dict[str, str]] = field(default_factory=lambda: {"slurm": {}, "sshd": {}})
+    not_run: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in _MISSING})
 
     def take(self, bed: Bed) -> None:
         """Read the counts while the daemons still run."""
@@ -95,6 +97,44 @@ def standard_jobs(jobs: Jobs) -> Submitted:
     return submitted
 
 
+@pytest.fixture(scope="session")
+def bed24() -> Iterator[Bed]:
+    """A second test bed whose Slurm is 24.11, in a Debian 13 chroot; laid out but empty."""
+    bed = own_bed("tacc", chroot=TRIXIE)
+    try:
+        yield bed
+    finally:
+        bed.close()
+
+
+@pytest.fixture(scope="session")
+def slurm24(bed24: Bed) -> Slurm:
+    """A real Slurm 24.11 cluster named tacc, beside the first; whatever uses it is marked deep."""
+    bed24.slurm.up()
+    return bed24.slurm
+
+
+@pytest.fixture(scope="session")
+def logins24(bed24: Bed) -> Logins:
+    """The login nodes of the 24.11 cluster, with its own commands on them."""
+    bed24.logins.up()
+    return bed24.logins
+
+
+@pytest.fixture(scope="session")
+def jobs24(slurm24: Slurm) -> Jobs:
+    """Submits as alice to the 24.11 cluster."""
+    return Jobs(slurm24, "alice")
+
+
+@pytest.fixture(scope="session")
+def standard_jobs24(jobs24: Jobs) -> Submitted:
+    """The standard set on the 24.11 cluster; those that settle soon have settled."""
+    submitted = jobs24.submit_all(jobs_of("24.11"))
+    submitted.settled()
+    return submitted
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test by the fixtures that it uses, however indirectly, so that none goes uncounted."""
     for item in items:
@@ -105,28 +145,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, or where the real systems are required fail, a test whose systems can not run here."""
-    for mark, missing in _MISSING.items():
-        if item.get_closest_marker(mark) is None:
-            continue
-        lacking = "; ".join(missing())
+    for kind in _kinds(item):
+        lacking = "; ".join(_MISSING[kind]())
         if not lacking:
             continue
-        EVIDENCE.not_run[mark][item.nodeid] = lacking
-        text = f"needs {_WORDS[mark]}, which can not run here: {lacking}"
+        EVIDENCE.not_run[kind][item.nodeid] = lacking
+        text = f"needs {_WORDS[kind]}, which can not run here: {lacking}"
         if REQUIRED:
             pytest.fail(text, pytrace=False)
         pytest.skip(text)
 
 
+def _kinds(item: pytest.Item) -> list[str]:
+    kinds = [mark for mark in ("slurm", "sshd") if item.get_closest_marker(mark) is not None]
+    return [*kinds, "slurm24"] if "bed24" in getattr(item, "fixturenames", ()) else kinds
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what ran and what did not, and write it down for `.ci/run`."""
     terminalreporter.section("real systems")
-    for mark, tests in EVIDENCE.not_run.items():
+    for kind, tests in EVIDENCE.not_run.items():
         for reason in sorted(set(tests.values())):
             count = sum(other == reason for other in tests.values())
-            line = f"{count} tests need {_WORDS[mark]}: NOT RUN, because: {reason}"
+            line = f"{count} tests need {_WORDS[kind]}: NOT RUN, because: {reason}"
             terminalreporter.write_line(line, red=True, bold=True)
-    skipped = len(set(EVIDENCE.not_run["slurm"]) | set(EVIDENCE.not_run["sshd"]))
+    skipped = len({test for tests in EVIDENCE.not_run.values() for test in tests})
     daemons = ", ".join(EVIDENCE.slurm_daemons) or "none"
     terminalreporter.write_line(f"Slurm {EVIDENCE.slurm_version or 'did not run'}; daemons at the end: {daemons}")
     terminalreporter.write_line(f"login nodes that served sessions: {', '.join(EVIDENCE.sshd_logins) or 'none'}")

@@ -6,16 +6,16 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.testbed import bed, packages
+from tests.testbed import bed, chroot, packages
 from tests.testbed.layout import TestbedError, load_layout, make_layout
 from tests.testbed.processes import marked
 from tests.testbed.slurm import Slurm
 from tests.testbed.ssh import Logins
 
 
-def up(root: Path, cluster: str) -> int:
+def up(root: Path, cluster: str, where: Path | None) -> int:
     """Bring a test bed up in `root` that stays until `down`; a dead one that it finds there is cleared away first."""
-    lacking = packages.missing_for_slurm()
+    lacking = chroot.missing_for_slurm24() if where else packages.missing_for_slurm()
     if lacking:
         print(
             f"can not run here: {'; '.join(lacking)}. `python -m tests.testbed install` puts that right.",
@@ -28,7 +28,7 @@ def up(root: Path, cluster: str) -> int:
             print(f"{root} holds a test bed that runs; take it down first", file=sys.stderr)
             return 1
         bed.take_down(old, remove=True)
-    layout = make_layout(root, cluster=cluster)
+    layout = make_layout(root, cluster=cluster, chroot=where)
     try:
         Slurm(layout).up()
         Logins(layout).up()
@@ -73,19 +73,23 @@ def watch(root: Path) -> int:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.testbed", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("install", help="install the Debian packages and make the users alice and bob (root)")
+    install = verbs.add_parser("install", help="install the Debian packages and make the users alice and bob (root)")
+    install.add_argument("--deep", action="store_true", help="make the Debian 13 chroot with Slurm 24.11 as well")
     for verb in ("up", "down", "status", "watch"):
         one = verbs.add_parser(verb)
         one.add_argument("dir", type=Path)
         if verb == "up":
             one.add_argument("--cluster", default="leonardo")
+            one.add_argument("--slurm24", action="store_true", help="run Slurm 24.11 in the Debian 13 chroot")
     given = parser.parse_args(words)
     try:
         if given.verb == "install":
             packages.install()
+            if given.deep:
+                chroot.install()
             return 0
         if given.verb == "up":
-            return up(given.dir.resolve(), given.cluster)
+            return up(given.dir.resolve(), given.cluster, chroot.TRIXIE if given.slurm24 else None)
         return {"down": down, "status": status, "watch": watch}[given.verb](given.dir.resolve())
     except TestbedError as error:
         print(f"test bed: {error}", file=sys.stderr)

@@ -48,11 +48,18 @@ class Bed:
         self._watchdog.wait(timeout=30)
 
 
-def own_bed(cluster: str = "leonardo", *, message_timeout: int = 2, min_job_age: int = 300) -> Bed:
+def own_bed(
+    cluster: str = "leonardo", *, message_timeout: int = 2, min_job_age: int = 300, chroot: Path | None = None
+) -> Bed:
     """Lay out a test bed of this process, after clearing away what dead processes left; nothing is started yet."""
     clear_stale()
     layout = make_layout(
-        new_root(), cluster=cluster, owner_pid=os.getpid(), message_timeout=message_timeout, min_job_age=min_job_age
+        new_root(),
+        cluster=cluster,
+        owner_pid=os.getpid(),
+        message_timeout=message_timeout,
+        min_job_age=min_job_age,
+        chroot=chroot,
     )
     return Bed(layout)
 

@@ -80,3 +80,11 @@ JOBS: tuple[JobSpec, ...] = (
     JobSpec("deadline", "eval-deadline", "ok", _state("DEADLINE"),
             ("--deadline=now+2minutes", "-t", "1", "-n", "24", "-N", "3", "--exclusive"), soon=False),
 )  # fmt: skip
+
+
+def jobs_of(version: str) -> tuple[JobSpec, ...]:
+    """The standard set as a Slurm version takes it.
+
+    22.05 keeps a job pending that is too big for its partition; 24.11 refuses it at submission.
+    """
+    return JOBS if version.startswith("22.") else tuple(spec for spec in JOBS if spec.label != "pending")

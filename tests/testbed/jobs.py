@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.testbed.job_list import ARRAY_SIZE, JOBS, NOT_LISTED, JobSpec
 from tests.testbed.job_scripts import write_scripts
 from tests.testbed.layout import TestbedError
-from tests.testbed.processes import run, wait_until
+from tests.testbed.processes import wait_until
 from tests.testbed.slurm import Slurm
 
 
@@ -56,8 +56,8 @@ class Jobs:
         outputs = [*(["-o", output] if output else []), *(["-e", error] if error else [])]
         options = (*before, *outputs, *colon, *rest)
         argv = ["sbatch", "--parsable", "-J", name, *options, str(self._scripts / f"{script}.sh"), *arguments]
-        env = {**self.slurm.env, "USER": self.user, "HOME": str(self.folder), "PWD": str(self.folder)}
-        done = run(argv, env=env, user=self.user, cwd=self.folder)
+        env = {"USER": self.user, "HOME": str(self.folder), "PWD": str(self.folder)}
+        done = self.slurm.run(*argv, env=env, user=self.user, cwd=self.folder)
         if done.returncode != 0:
             raise TestbedError(f"sbatch of {name!r}: exit {done.returncode}: {done.stderr.strip()}")
         return done.stdout.strip().partition(";")[0]

@@ -34,7 +34,10 @@ class TestbedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The names and ports of one test bed; `root` is readable by all users, because jobs and ssh sessions need it."""
+    """The names and ports of one test bed; `root` is readable by all users, because jobs and ssh sessions need it.
+
+    With `chroot`, Slurm and sshd run in there.
+    """
 
     root: Path
     cluster: str
@@ -43,6 +46,7 @@ class Layout:
     owner_pid: int | None
     message_timeout: int = 2
     min_job_age: int = 300
+    chroot: Path | None = None
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -81,7 +85,7 @@ class Layout:
         }
 
     def save(self) -> None:
-        text = json.dumps({**asdict(self), "root": str(self.root)}, indent=1)
+        text = json.dumps(asdict(self), indent=1, default=str)
         fresh = self.root / f".{_STATE_FILE}"
         fresh.write_text(text)
         fresh.replace(self.root / _STATE_FILE)
@@ -94,6 +98,7 @@ def make_layout(
     owner_pid: int | None = None,
     message_timeout: int = 2,
     min_job_age: int = 300,
+    chroot: Path | None = None,
 ) -> Layout:
     """Choose ports and names and make the folders.
 
@@ -108,6 +113,7 @@ def make_layout(
         owner_pid=owner_pid,
         message_timeout=message_timeout,
         min_job_age=min_job_age,
+        chroot=chroot,
     )
     root.mkdir(parents=True, exist_ok=True)
     root.chmod(0o755)
@@ -125,7 +131,8 @@ def load_layout(root: Path) -> Layout | None:
         raw = json.loads((root / _STATE_FILE).read_text())
     except FileNotFoundError:
         return None
-    return Layout(**{**raw, "root": Path(raw["root"])})
+    chroot = Path(raw["chroot"]) if raw["chroot"] else None
+    return Layout(**{**raw, "root": Path(raw["root"]), "chroot": chroot})
 
 
 def new_root() -> Path:

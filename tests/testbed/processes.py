@@ -38,7 +38,11 @@ def must(
     argv: Sequence[str], *, env: Mapping[str, str], deadline: float = 30, stdin: str = "", user: str | None = None
 ) -> str:
     """Run a command that has to succeed; its standard output."""
-    done = run(argv, env=env, deadline=deadline, stdin=stdin, user=user)
+    return output_of(argv, run(argv, env=env, deadline=deadline, stdin=stdin, user=user))
+
+
+def output_of(argv: Sequence[str], done: subprocess.CompletedProcess[str]) -> str:
+    """The standard output of a command that had to succeed; TestbedError if it did not."""
     if done.returncode != 0:
         raise TestbedError(f"{' '.join(argv)}: exit {done.returncode}: {(done.stderr or done.stdout).strip()[-_TAIL:]}")
     return done.stdout

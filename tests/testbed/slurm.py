@@ -7,14 +7,27 @@ import secrets
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.testbed.chroot import forget
 from tests.testbed.layout import Layout, TestbedError
 from tests.testbed.packages import USERS, find_program
-from tests.testbed.processes import daemon_pid, end, end_all, marked, must, run, send, start_in_background, wait_until
+from tests.testbed.processes import (
+    daemon_pid,
+    end,
+    end_all,
+    marked,
+    must,
+    output_of,
+    run,
+    send,
+    start_in_background,
+    wait_until,
+)
 from tests.testbed.slurm_conf import DATABASE_PASSWORD, DATABASE_USER, write_configs
+from tests.testbed.there import run_there
 
 _JOB_INFO = re.compile(r"^\s*(REQUEST_JOB_INFO\w*|REQUEST_JOB_USER_INFO)\s*\(\s*\d+\)\s*count:(\d+)", re.MULTILINE)
 
@@ -29,13 +42,21 @@ class Slurm:
 
     # Reading and steering it, as root or as a user on the node itself.
 
-    def run(self, *argv: str, user: str | None = None, deadline: float = 60) -> subprocess.CompletedProcess[str]:
-        """Run a Slurm command to its end, whatever its exit status."""
-        return run(argv, env=self.env, user=user, deadline=deadline)
+    def run(
+        self,
+        *argv: str,
+        user: str | None = None,
+        deadline: float = 60,
+        stdin: str = "",
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command where Slurm is, to its end, whatever its exit status; `env` is added to the cluster's own."""
+        return run_there(self.layout, argv, user=user, deadline=deadline, stdin=stdin, cwd=cwd, env=env)
 
-    def must(self, *argv: str, user: str | None = None, deadline: float = 60) -> str:
-        """Run a Slurm command that has to succeed; its standard output."""
-        return must(argv, env=self.env, user=user, deadline=deadline)
+    def must(self, *argv: str, user: str | None = None, deadline: float = 60, stdin: str = "") -> str:
+        """Run a command where Slurm is that has to succeed; its standard output."""
+        return output_of(argv, self.run(*argv, user=user, deadline=deadline, stdin=stdin))
 
     def daemons(self) -> dict[str, int | None]:
         """Each daemon's pid, None for one that does not run."""
@@ -105,11 +126,11 @@ class Slurm:
         users = ",".join((*USERS, "root"))
         account = "add account ot Description=ot Organization=ot"
         script = f"add cluster {self.layout.cluster}\n{account}\nadd user {users} account=ot\n"
-        must(["sacctmgr", "-i"], env=self.env, stdin=script)
+        self.must("sacctmgr", "-i", stdin=script)
         self._start_slurmctld(nodes=False)
         for node in self.layout.nodes:
             (self.layout.root / "spool" / node).mkdir(exist_ok=True)
-            must(["slurmd", "-N", node], env=self.env)
+            self.must("slurmd", "-N", node)
         wait_until("four idle nodes", lambda: self._idle_nodes() >= len(self.layout.nodes))
 
     def _start_munged(self) -> None:
@@ -117,16 +138,13 @@ class Slurm:
         key = folder / "munge.key"
         key.touch(mode=0o400)
         key.write_bytes(secrets.token_bytes(1024))
-        must(
-            [
-                "munged",
-                f"--key-file={key}",
-                f"--socket={folder}/munge.sock",
-                f"--seed-file={folder}/seed",
-                f"--pid-file={layout.pid_file('munged')}",
-                f"--log-file={layout.log}/munged.log",
-            ],
-            env=self.env,
+        self.must(
+            "munged",
+            f"--key-file={key}",
+            f"--socket={folder}/munge.sock",
+            f"--seed-file={folder}/seed",
+            f"--pid-file={layout.pid_file('munged')}",
+            f"--log-file={layout.log}/munged.log",
         )
 
     def _start_mariadb(self) -> None:
@@ -172,11 +190,11 @@ class Slurm:
         )
 
     def _start_slurmdbd(self) -> None:
-        must(["slurmdbd"], env=self.env)
+        self.must("slurmdbd")
         wait_until("slurmdbd to answer", self._dbd_answers)
 
     def _start_slurmctld(self, *, nodes: bool = True) -> None:
-        must(["slurmctld"], env=self.env)
+        self.must("slurmctld")
         wait_until("slurmctld to answer", self._ctld_answers)
         if nodes:
             wait_until("the nodes to answer slurmctld", lambda: self._up_nodes() >= len(self.layout.nodes))
@@ -184,19 +202,19 @@ class Slurm:
     # Small questions.
 
     def _ctld_answers(self) -> bool:
-        return run(["scontrol", "ping"], env=self.env).returncode == 0
+        return self.run("scontrol", "ping").returncode == 0
 
     def _dbd_answers(self) -> bool:
-        return run(["sacctmgr", "-n", "show", "cluster"], env=self.env).returncode == 0
+        return self.run("sacctmgr", "-n", "show", "cluster").returncode == 0
 
     def _idle_nodes(self) -> int:
-        return len(run(["sinfo", "-h", "-N", "-t", "idle"], env=self.env).stdout.splitlines())
+        return len(self.run("sinfo", "-h", "-N", "-t", "idle").stdout.splitlines())
 
     def _up_nodes(self) -> int:
-        return len(run(["sinfo", "-h", "-N", "-t", "idle,alloc,mix"], env=self.env).stdout.splitlines())
+        return len(self.run("sinfo", "-h", "-N", "-t", "idle,alloc,mix").stdout.splitlines())
 
     def _calls_now(self) -> int:
-        done = run(["sdiag"], env=self.env)
+        done = self.run("sdiag")
         by_type = done.stdout.partition("Remote Procedure Call statistics by user")[0]
         return sum(int(match[2]) for match in _JOB_INFO.finditer(by_type))
 
@@ -241,13 +259,12 @@ def _cancel_jobs(layout: Layout) -> None:
         pid = daemon_pid(layout, name)
         if pid is not None:
             send(pid, signal.SIGCONT)
-    env = layout.environment()
     # What is left after these deadlines is killed by its mark instead.
     with suppress(TestbedError):
         for user in USERS:
-            run(["scancel", "-u", user], env=env, deadline=5)
-        busy = ["squeue", "-h", "-t", "running,completing"]
-        wait_until("jobs to end", lambda: not run(busy, env=env, deadline=5).stdout.strip(), deadline=5, every=0.2)
+            run_there(layout, ("scancel", "-u", user), deadline=5)
+        busy = ("squeue", "-h", "-t", "running,completing")
+        wait_until("jobs to end", lambda: not run_there(layout, busy, deadline=5).stdout.strip(), deadline=5, every=0.2)
 
 
 def _remove_cgroups(layout: Layout) -> None:
@@ -269,4 +286,5 @@ def _remove_cgroup(folder: Path) -> None:
 
 def remove_files(layout: Layout) -> None:
     """Delete the test bed's folder."""
+    forget(layout)
     shutil.rmtree(layout.root, ignore_errors=True)

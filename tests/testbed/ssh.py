@@ -11,7 +11,19 @@ from pathlib import Path
 from tests.testbed.bad_endpoints import start as start_bad_endpoints
 from tests.testbed.layout import BAD_ENDPOINTS, LOGINS, MARKER, ODD_LOGINS, Layout, TestbedError
 from tests.testbed.packages import USERS, find_program
-from tests.testbed.processes import command_name, daemon_pid, descendants, end, end_all, must, run, send, wait_until
+from tests.testbed.processes import (
+    command_name,
+    daemon_pid,
+    descendants,
+    end,
+    end_all,
+    must,
+    output_of,
+    run,
+    send,
+    wait_until,
+)
+from tests.testbed.there import run_there
 
 #: Each of these has an sshd of its own.
 SERVERS = (*LOGINS, *ODD_LOGINS)
@@ -172,7 +184,8 @@ class Logins:
         config = self.layout.ssh / f"sshd-{host}.conf"
         config.write_text(self._server_config(host))
         program = find_program("sshd") or "/usr/sbin/sshd"  # sshd insists on being started by its full path
-        must([program, "-f", str(config), "-E", str(self._log(host))], env=self.layout.environment())
+        argv = (program, "-f", str(config), "-E", str(self._log(host)))
+        output_of(argv, run_there(self.layout, argv))
         wait_until(f"sshd of {host} to write its pid file", lambda: daemon_pid(self.layout, f"sshd-{host}") is not None)
 
     def _server_config(self, host: str) -> str:
