@@ -15,7 +15,7 @@ from sweeprules.store.cassette import Cassette, read_cassette
 from sweeprules.store.codec import CodecError, Json
 from sweeprules.store.errors import StoreError
 from sweeprules.store.files import PRIVATE_FILE
-from sweeprules.store.kept import Found, Prior, Stored, SweepInfo, SweepRecord, checked_id
+from sweeprules.store.kept import Found, StartingPoint, Stored, SweepInfo, SweepRecord, checked_id
 from sweeprules.store.state import make_state
 
 DATABASE = "sweeprules.sqlite3"
@@ -150,10 +150,10 @@ class Store:
         with _named(self.path):
             return reading.report(self._connection, sweep_id)
 
-    def prior(self) -> Prior:
+    def starting_point(self) -> StartingPoint:
         """All that the next sweep starts from, from one moment of the store."""
         with _named(self.path), self._transaction("BEGIN"):
-            return reading.prior(self._connection)
+            return reading.starting_point(self._connection)
 
     def save_sweep(self, record: SweepRecord) -> None:
         """Keep a finished sweep, whole or not at all; the sweep lock must be held.

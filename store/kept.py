@@ -16,8 +16,6 @@ from sweeprules.store.history import Raised, Since, decode_since, encode_since
 
 Documents = Mapping[str, Json]
 """Opaque JSON documents by name; only the sweep knows what is in them."""
-Edge = tuple[str, str]
-"""A dependency between two jobs of one cluster: id of the earlier, id of the one that waits for it."""
 
 _SWEEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -51,7 +49,7 @@ class SweepInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Prior:
+class StartingPoint:
     """What a sweep starts from: all of it goes into its cassette, and nothing else of the store reaches its verdicts.
 
     `swept` holds, for each cluster, the `now` of its newest whole sweep (status `swept`), and `subjects` the judged
@@ -65,7 +63,6 @@ class Prior:
     subjects: tuple[Subject, ...] = ()
     clusters: Mapping[str, Documents] = field(default_factory=dict)
     site: Documents = field(default_factory=dict)
-    edges: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)
     since: Since = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Json]:
@@ -77,13 +74,12 @@ class Prior:
             "subjects": encode_subjects(self.subjects),
             "clusters": {name: dict(documents) for name, documents in self.clusters.items()},
             "site": dict(self.site),
-            "edges": {name: [list(edge) for edge in sorted(edges)] for name, edges in self.edges.items()},
             "since": encode_since(self.since),
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Prior:
-        """The prior state that `to_json` wrote. Raises `CodecError`."""
+    def from_json(cls, document: Mapping[str, Any]) -> StartingPoint:
+        """What `to_json` wrote. Raises `CodecError`."""
         try:
             return cls(
                 last=_decode_info(document["last"]),
@@ -92,11 +88,10 @@ class Prior:
                 subjects=tuple(decode_subject(item) for item in document["subjects"]),
                 clusters={name: dict(documents) for name, documents in document["clusters"].items()},
                 site=dict(document["site"]),
-                edges={name: tuple((a, b) for a, b in edges) for name, edges in document["edges"].items()},
                 since=decode_since(document["since"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CodecError(f"not a prior state: {error}") from error
+            raise CodecError(f"not a starting point: {error}") from error
 
 
 def _encode_info(info: SweepInfo | None) -> Json:
@@ -113,7 +108,7 @@ class SweepRecord:
 
     `clusters` holds each cluster's status. `report` is the JSON of the contract. `rows` names, for a job that is shown
     in another's row, the key of that row's job. Documents of `prior_clusters` and `prior_site` replace those of the
-    same name, None removes one, and what is not named stays. `edges` are those seen now; `since` is the whole history.
+    same name, None removes one, and what is not named stays. `since` is the whole history.
     """
 
     info: SweepInfo
@@ -124,7 +119,6 @@ class SweepRecord:
     rows: Mapping[str, str] = field(default_factory=dict)
     prior_clusters: Mapping[str, Documents] = field(default_factory=dict)
     prior_site: Documents = field(default_factory=dict)
-    edges: Mapping[str, Iterable[Edge]] = field(default_factory=dict)
     since: Since = field(default_factory=dict)
     cassette: Cassette | None = None
 
@@ -155,4 +149,4 @@ class Found:
     near: tuple[str, ...] = ()
 
 
-__all__ = ["Documents", "Edge", "Found", "JobHit", "Prior", "Raised", "Stored", "SweepInfo", "SweepRecord"]
+__all__ = ["Documents", "Found", "JobHit", "Raised", "StartingPoint", "Stored", "SweepInfo", "SweepRecord"]

@@ -51,13 +51,6 @@ STEPS: tuple[tuple[str, ...], ...] = (
             document BLOB NOT NULL,
             PRIMARY KEY (scope, name)
         ) WITHOUT ROWID""",
-        """CREATE TABLE edges (
-            cluster TEXT NOT NULL,
-            before TEXT NOT NULL,
-            after TEXT NOT NULL,
-            seen REAL NOT NULL,
-            PRIMARY KEY (cluster, before, after)
-        ) WITHOUT ROWID""",
         """CREATE TABLE since (
             kind TEXT NOT NULL,
             key TEXT NOT NULL,

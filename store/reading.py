@@ -11,7 +11,7 @@ from typing import Any
 from sweeprules.engine.facts import Ref, Subject
 from sweeprules.store.codec import CodecError, Json, decode_subject, decode_verdict, load
 from sweeprules.store.history import Raised
-from sweeprules.store.kept import Found, JobHit, Prior, Stored, SweepInfo
+from sweeprules.store.kept import Found, JobHit, StartingPoint, Stored, SweepInfo
 
 MAX_DOCUMENT = 256 * 2**20
 """Bytes of one unpacked document; a report of 5,000 jobs has about 20 MB."""
@@ -144,25 +144,21 @@ def all_stored(connection: sqlite3.Connection, sweep_id: str) -> dict[Ref, Store
     return stored(connection, [Ref(*row) for row in connection.execute(query, (sweep_id,)).fetchall()], sweep_id)
 
 
-def prior(connection: sqlite3.Connection) -> Prior:
+def starting_point(connection: sqlite3.Connection) -> StartingPoint:
     """All that the next sweep starts from. Raises `CodecError`."""
     clusters: dict[str, dict[str, Json]] = {}
     for scope, name, document in connection.execute("SELECT scope, name, document FROM prior"):
         clusters.setdefault(scope, {})[name] = unpack(document)
-    edges: dict[str, list[tuple[str, str]]] = {}
-    for cluster, before, after in connection.execute("SELECT cluster, before, after FROM edges ORDER BY 1, 2, 3"):
-        edges.setdefault(cluster, []).append((before, after))
     since = connection.execute("SELECT kind, key, flag, sweep FROM since").fetchall()
     complete = last_complete(connection)
     site = clusters.pop("", {})
-    return Prior(
+    return StartingPoint(
         last=last_sweep(connection),
         last_complete=complete,
         swept=_swept(connection),
         subjects=tuple(_baseline(connection, complete)),
         clusters=clusters,
         site=site,
-        edges={cluster: tuple(pairs) for cluster, pairs in edges.items()},
         since={Raised(Ref(kind, key), flag): first for kind, key, flag, first in since},
     )
 

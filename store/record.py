@@ -24,6 +24,8 @@ CheckCommand = Callable[[tuple[str, ...], frozenset[str]], str | None]
 SecretRisk = Callable[[tuple[str, ...]], bool]
 """argv -> whether the command would print environments or whole objects."""
 
+NOWHERE = Reach(via="replay")
+"""How a cluster is reached whose record, switched off, does not say it: by an empty recording, so by nothing at all."""
 MAX_DURATION = 366 * 86400.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*")
@@ -243,9 +245,9 @@ def _record(node: Node, path: str, sha256: str, home: Path) -> ClusterRecord:
         path=path,
         sha256=sha256,
         scheduler=raw["scheduler"],
-        user=raw["user"],
+        user=raw.get("user", ""),
         timezone=raw.get("timezone", "UTC"),
-        reach=_read_reach(raw["reach"], home),
+        reach=_read_reach(raw["reach"], home) if "reach" in raw else NOWHERE,
         enabled=raw.get("enabled", True),
         because=raw.get("because", ""),
         downtime=tuple(

@@ -16,12 +16,11 @@ _FORGET = """DELETE FROM sweeps WHERE now < ? AND seq NOT IN (
 
 
 def forget(connection: sqlite3.Connection, now: float, keep_sweeps: float, keep_cassettes: float) -> int:
-    """Delete sweeps, edges and cassette names older than these seconds; returns how many sweeps went.
+    """Delete sweeps and cassette names older than these seconds; returns how many sweeps went.
 
     What the next sweep starts from stays, however old. The caller holds the transaction. Raises `sqlite3.Error`.
     """
     gone = connection.execute(_FORGET, (now - keep_sweeps,)).rowcount
-    connection.execute("DELETE FROM edges WHERE seen < ?", (now - keep_sweeps,))
     connection.execute(
         "UPDATE sweeps SET cassette = NULL WHERE now < ? AND seq < (SELECT max(seq) FROM sweeps)",
         (now - keep_cassettes,),

@@ -44,10 +44,6 @@ def insert_sweep(connection: sqlite3.Connection, record: SweepRecord, cassette: 
     _write_prior(connection, "", record.prior_site, seq)
     for cluster, documents in record.prior_clusters.items():
         _write_prior(connection, cluster, documents, seq)
-    connection.executemany(
-        "INSERT OR REPLACE INTO edges VALUES (?, ?, ?, ?)",
-        [(cluster, *edge, info.now) for cluster, edges in record.edges.items() for edge in edges],
-    )
     connection.execute("DELETE FROM since")
     connection.executemany(
         "INSERT INTO since VALUES (?, ?, ?, ?)",

@@ -45,7 +45,7 @@ def test_damaged_pages_are_one_clear_error_or_harmless(tmp_path: Path) -> None:
         path.write_bytes(data)
         try:
             with open_store(tmp_path, START) as store:
-                store.prior()
+                store.starting_point()
                 store.world("sweep-1")
                 store.report("sweep-1")
                 store.find_jobs("17")
@@ -64,7 +64,7 @@ def test_a_damaged_document_is_named(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="holds a document that can not be read"):
             store.report("sweep-1")
         with pytest.raises(StoreError, match="cut short"):
-            store.prior()
+            store.starting_point()
 
 
 def test_a_newer_schema_is_refused_and_untouched(tmp_path: Path) -> None:

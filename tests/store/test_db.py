@@ -15,7 +15,7 @@ from sweeprules.store.codec import CodecError, dump, load
 from sweeprules.store.db import Store, open_kept, open_store
 from sweeprules.store.errors import StoreError
 from sweeprules.store.history import Raised
-from sweeprules.store.kept import JobHit, Prior, new_sweep_id
+from sweeprules.store.kept import JobHit, StartingPoint, new_sweep_id
 from tests.store.samples import DAY, START, cassette, cluster, info, job, record
 
 
@@ -36,7 +36,7 @@ def test_an_empty_store_knows_of_nothing(store: Store) -> None:
     assert store.find_jobs("4711").exact == ()
     assert store.find_jobs("4711").near == ()
     assert store.stored([Ref("job", "leo:4711")], "sweep-1") == {}
-    assert store.prior() == Prior()
+    assert store.starting_point() == StartingPoint()
 
 
 def test_the_state_is_private(store: Store) -> None:
@@ -86,7 +86,7 @@ def test_a_sweep_whose_facts_can_not_be_written_changes_nothing(store: Store) ->
     bad = dataclasses.replace(record(2, prior_site={"a": 2}), report={"bad": float("nan")})
     with pytest.raises(ValueError, match="not JSON compliant"):
         store.save_sweep(bad)
-    assert store.prior().site == {"a": 1}
+    assert store.starting_point().site == {"a": 1}
     store.save_sweep(record(3))
     assert [sweep.id for sweep in store.sweeps()] == ["sweep-3", "sweep-1"]
 
@@ -167,22 +167,16 @@ def test_documents_stay_until_replaced(store: Store) -> None:
         record(1, prior_clusters={"leo": {"jobs": [1], "logs": {}}, "tacc": {"jobs": [2]}}, prior_site={"a": 1})
     )
     store.save_sweep(record(2, prior_clusters={"leo": {"jobs": [3], "logs": None}}, prior_site={"b": None}))
-    prior = store.prior()
+    prior = store.starting_point()
     assert prior.clusters == {"leo": {"jobs": [3]}, "tacc": {"jobs": [2]}}
     assert prior.site == {"a": 1}
-
-
-def test_edges_are_kept_once_seen(store: Store) -> None:
-    store.save_sweep(record(1, edges={"leo": [("1", "2")]}))
-    store.save_sweep(record(2, edges={"leo": [("2", "3")], "tacc": [("7", "8")]}))
-    assert store.prior().edges == {"leo": (("1", "2"), ("2", "3")), "tacc": (("7", "8"),)}
 
 
 def test_the_history_of_flags_is_the_last_sweeps(store: Store) -> None:
     one, two = Raised(Ref("job", "leo:1"), "stale-log"), Raised(Ref("cluster", "leo"), "queue-unknown")
     store.save_sweep(record(1, since={one: "sweep-1", two: "sweep-1"}))
     store.save_sweep(record(2, since={one: "sweep-1"}))
-    assert store.prior().since == {one: "sweep-1"}
+    assert store.starting_point().since == {one: "sweep-1"}
 
 
 def test_the_baseline_of_a_cluster_is_its_last_whole_sweep(store: Store) -> None:
@@ -192,7 +186,7 @@ def test_the_baseline_of_a_cluster_is_its_last_whole_sweep(store: Store) -> None
     store.save_sweep(
         record(2, [job("leo", "2"), job("tacc", "2")], {"leo": "swept", "tacc": "partial"}, complete=False)
     )
-    prior = store.prior()
+    prior = store.starting_point()
     assert [subject.ref.key for subject in prior.subjects] == ["leo:2", "tacc:1", "now"]
     assert prior.swept == {"leo": START + 2 * DAY, "tacc": START + DAY}
     assert prior.last == info(2, complete=False)
@@ -201,14 +195,12 @@ def test_the_baseline_of_a_cluster_is_its_last_whole_sweep(store: Store) -> None
 
 def test_the_prior_state_travels_in_a_cassette(store: Store) -> None:
     raised = Raised(Ref("job", "leo:1"), "stale-log")
-    store.save_sweep(
-        record(1, prior_clusters={"leo": {"a": [1]}}, edges={"leo": [("1", "2")]}, since={raised: "sweep-1"})
-    )
-    prior = store.prior()
-    assert Prior.from_json(load(dump(prior.to_json()))) == prior  # type: ignore[arg-type]
-    assert Prior.from_json(Prior().to_json()) == Prior()
-    with pytest.raises(CodecError, match="not a prior state"):
-        Prior.from_json({"last": None})
+    store.save_sweep(record(1, prior_clusters={"leo": {"a": [1]}}, since={raised: "sweep-1"}))
+    prior = store.starting_point()
+    assert StartingPoint.from_json(load(dump(prior.to_json()))) == prior  # type: ignore[arg-type]
+    assert StartingPoint.from_json(StartingPoint().to_json()) == StartingPoint()
+    with pytest.raises(CodecError, match="not a starting point"):
+        StartingPoint.from_json({"last": None})
 
 
 # ------------------------------------------------------------ what is forgotten
@@ -216,9 +208,7 @@ def test_the_prior_state_travels_in_a_cassette(store: Store) -> None:
 
 def test_old_sweeps_are_forgotten(store: Store) -> None:
     for number in range(5):
-        store.save_sweep(
-            record(number, [job("leo", str(number))], cassette=cassette(number), edges={"leo": [(str(number), "x")]})
-        )
+        store.save_sweep(record(number, [job("leo", str(number))], cassette=cassette(number)))
     assert store.prune(START + 4 * DAY, 2.5 * DAY, 1.5 * DAY) == 2
     assert [sweep.id for sweep in store.sweeps()] == ["sweep-4", "sweep-3", "sweep-2"]
     assert store.find_jobs("1").exact == ()
@@ -228,7 +218,6 @@ def test_old_sweeps_are_forgotten(store: Store) -> None:
         "sweep-3.cassette",
         "sweep-4.cassette",
     ]
-    assert store.prior().edges == {"leo": (("2", "x"), ("3", "x"), ("4", "x"))}
 
 
 def test_what_the_next_sweep_starts_from_is_never_forgotten(store: Store) -> None:

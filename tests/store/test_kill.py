@@ -70,7 +70,7 @@ def check(state: Path, at_least: int) -> int:
             assert len(world) == JOBS
             assert all(item.subject.facts["step"] == one and item.verdict for item in world.values())
             assert store.report(sweep.id) == {"schema_version": 1, "number": one}
-        assert store.prior().clusters == {"leo": {"last": number}}
+        assert store.starting_point().clusters == {"leo": {"last": number}}
         assert store.cassette(last.id) == cassette(number)
         assert store.find_jobs("7").exact[0].sweep == last.id
         assert store._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
