@@ -1,0 +1,54 @@
+"""What rules do to fields and flags, from their truths; both evaluators read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from sweeprules.engine.evaluate import settle
+from sweeprules.engine.evaluate.plan import CARRIED
+from sweeprules.engine.evaluate.resolve import Lens, Scope, Thing
+from sweeprules.engine.facts import Absent, FactValue, Ref, Subject, Unknown
+from sweeprules.engine.language import ast
+from sweeprules.engine.truth import FALSE, UNKNOWN, Truth
+
+
+class RuleTruths(Protocol):
+    """Truths of rules by id and subject; unknown on a subject that is not judged."""
+
+    def truth(self, rule: str, ref: Ref) -> Truth:
+        """The truth of a rule on a subject."""
+
+
+def field_value(
+    lens: Lens, subject: Subject, name: str, rules: Sequence[ast.Rule], truths: Mapping[str, Truth]
+) -> FactValue:
+    """The value of a field that `rules` set or add to, given their truths on the subject."""
+    scope = Scope(subject)
+    sets: list[settle.Claim] = []
+    adds: list[settle.Claim] = []
+    adding = False
+    for rule in rules:
+        for effect in rule.then:
+            if not isinstance(effect, ast.Set | ast.Add) or effect.field != name:
+                continue
+            adding = adding or isinstance(effect, ast.Add)
+            if truths[rule.id] is not FALSE:
+                claims = sets if isinstance(effect, ast.Set) else adds
+                claims.append((truths[rule.id], lens.right(effect.right, scope)))
+    value = settle.settle_set(subject.get(name), sets)
+    if not adding:
+        return value
+    return settle.settle_add(value, bool(sets) or name in subject.facts, adds)
+
+
+def carried(lens: Lens, truths: RuleTruths, rule: ast.Rule, thing: Thing) -> Truth:
+    """A rule's truth over a job's steps or run: the greatest, and unknown where some were not read."""
+    back = ast.Path((), CARRIED[rule.on][2], CARRIED[rule.on][1], "relation")
+    members = lens.members(back, thing)
+    if isinstance(members, Unknown):
+        return UNKNOWN
+    if isinstance(members, Absent):
+        return FALSE
+    found = [truths.truth(rule.id, m.ref) for m in members.things if isinstance(m, Subject) and m.judged]
+    return max(found, default=FALSE) if members.whole else max((UNKNOWN, *found))

@@ -1,0 +1,219 @@
+"""The reference evaluator: the truth of every rule on every judged subject.
+
+It computes one rule over all subjects at a time, in columns of one byte a subject; `proof` is the same semantics read
+rule by rule and subject by subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import repeat
+
+from sweeprules.engine.evaluate import settle
+from sweeprules.engine.evaluate.conditions import GONE, Conditions
+from sweeprules.engine.evaluate.effects import carried, field_value
+from sweeprules.engine.evaluate.frame import Frame
+from sweeprules.engine.evaluate.leaf import Values, negated, pack, unpack
+from sweeprules.engine.evaluate.plan import CARRIED, DECIDE_KIND, Index, Node, Step, index, plan
+from sweeprules.engine.evaluate.proof import Prover
+from sweeprules.engine.evaluate.resolve import Lens
+from sweeprules.engine.evaluate.truths import CODE, TRUTH, T, Table, Truths, U
+from sweeprules.engine.facts import FactValue, Subject, World
+from sweeprules.engine.language import ast
+
+Column = Sequence[FactValue]
+
+
+def evaluate(policy: ast.Policy, world: World) -> Truths:
+    """The truth of each rule on each judged subject of its kind, and the fields that rules decide.
+
+    The result is a mapping subject -> rule id -> Truth; it depends on no order of rules, subjects or facts.
+    """
+    return Native(policy, world).run()
+
+
+class Native:
+    """One evaluation; the truths grow rule by rule."""
+
+    def __init__(self, policy: ast.Policy, world: World) -> None:
+        self.policy = policy
+        self.index: Index = index(policy)
+        self.volatile: frozenset[tuple[str, str]] = frozenset()
+        grouped: dict[str, list[Subject]] = {}
+        for subject in world.subjects.values():
+            if subject.judged:
+                grouped.setdefault(subject.ref.kind, []).append(subject)
+        for kind in {rule.on for rule in policy.rules.values()} | {kind for kind, _ in self.index.fields}:
+            grouped.setdefault(kind, [])
+        self.truths = Truths({kind: Table(subjects) for kind, subjects in grouped.items()})
+        self.lens = Lens(policy, world, self.truths)
+        self.conditions = Conditions(self)
+        self._frames = {
+            kind: Frame(self.lens, kind, table.subjects, table) for kind, table in self.truths.tables.items()
+        }
+        self._prover = Prover(policy, world, self.truths, self.index)
+        self._bodies: dict[str, int] = {}
+
+    def run(self) -> Truths:
+        """Compute all steps of the plan."""
+        for step in plan(self.policy, self.index):
+            if step.recursive:
+                self._fixpoint(step)
+            else:
+                self._compute(step.nodes[0])
+        return self.truths
+
+    def _fixpoint(self, step: Step) -> None:
+        """The least fixpoint in the order false, unknown, true: what only supports itself stays false."""
+        self.volatile = frozenset((n.kind, n.name) for n in step.nodes if n.what == "field")
+        for node in step.nodes:
+            if node.what == "rule":
+                table = self.truths.tables[node.kind]
+                table.columns[node.name] = bytes(len(table.subjects))
+                self._bodies[node.name] = 0
+        rows = sum(len(self.truths.tables[n.kind].subjects) for n in step.nodes)
+        # A positive step changes each truth at most twice; past that the step was not positive.
+        for _ in range(2 * rows + 2):
+            before = [self._state(node) for node in step.nodes]
+            for node in sorted(step.nodes, key=lambda n: n.what):
+                self._compute(node)
+            if before == [self._state(node) for node in step.nodes]:
+                self.volatile = frozenset()
+                return
+        # Not positive after all: nothing is known of what contradicts itself.
+        for node in step.nodes:
+            if node.what == "rule":
+                table = self.truths.tables[node.kind]
+                table.columns[node.name] = bytes([U]) * len(table.subjects)
+        for node in step.nodes:
+            if node.what == "field":
+                self._compute(node)
+        self.volatile = frozenset()
+
+    def _state(self, node: Node) -> object:
+        table = self.truths.tables[node.kind]
+        # The type tells an open list from a closed one with the same members.
+        return (
+            table.columns[node.name]
+            if node.what == "rule"
+            else [(type(value), value) for value in table.fields.get(node.name, ())]
+        )
+
+    def _compute(self, node: Node) -> None:
+        frame, table = self._frames[node.kind], self.truths.tables[node.kind]
+        if node.what == "rule":
+            rule = self.policy.rules[node.name]
+            body = self._bodies[rule.id] = self._body(rule, frame)
+            for name in rule.needs:
+                body &= self._present(name, frame)
+            table.columns[rule.id] = unpack(body, frame.count)
+        else:
+            table.fields[node.name] = self._field(node.name, frame)
+
+    def _body(self, rule: ast.Rule, frame: Frame) -> int:
+        """`when` and not `unless`; an unknown `unless` holds the rule back unless it says `fire`."""
+        truths = self.conditions.column(rule.when, frame)
+        if rule.unless is None or not truths:
+            return truths
+        unless = self.conditions.column(rule.unless, frame)
+        if rule.if_unknown == "fire":
+            unless = (unless & (unless >> 1) & frame.ones) * T
+        return truths & negated(unless, frame.ones)
+
+    def _needed(self, name: str, frame: Frame) -> Values:
+        path = ast.Path((), name, frame.kind, "any")
+        return Values(frame.raw(path, self.index.fields), path.type)
+
+    def _present(self, name: str, frame: Frame) -> int:
+        values = self._needed(name, frame)
+        return (frame.ones ^ values.absent ^ values.unknown) * T | values.unknown * U
+
+    # ------------------------------------------------------------ what conditions read of other rules
+
+    def flagged(self, flag: str, frame: Frame) -> int:
+        """The greatest truth of the rules that raise a flag, on each thing of a frame."""
+        truths = 0
+        for rule in self.index.raisers.get(flag, ()):
+            if rule.on == frame.kind:
+                truths |= int.from_bytes(self.rule(rule.id, frame), "little")
+            elif CARRIED.get(rule.on, ("", "", ""))[1] == frame.kind:
+                truths |= pack([CODE[carried(self.lens, self.truths, rule, thing)] for thing in frame.things])
+        return truths
+
+    def rule(self, rule: str, frame: Frame) -> bytes:
+        """The truths of a rule on each thing of a frame."""
+        kind = self.policy.rules[rule].on
+        return self._looked_up(frame, kind, lambda: self.truths.tables[kind].columns[rule])
+
+    def signal(self, name: str, frame: Frame) -> bytes:
+        """The truths of a signal on each thing of a frame, `GONE` where it is absent."""
+        return self._looked_up(frame, frame.kind, lambda: self._signal(name, self._frames[frame.kind]))
+
+    def _looked_up(self, frame: Frame, kind: str, column: Callable[[], bytes]) -> bytes:
+        table = self.truths.tables.get(kind)
+        if table is None or not frame.count:
+            return bytes([U]) * frame.count
+        if frame.table is table:
+            return column()
+        codes, rows = column(), table.rows
+        found = (rows.get(thing.ref) if isinstance(thing, Subject) else None for thing in frame.things)
+        return bytes(U if row is None else codes[row] for row in found)
+
+    def _signal(self, name: str, frame: Frame) -> bytes:
+        """A signal is absent where each rule that raises it needs something absent; else it is its greatest truth."""
+        truths, there = 0, 0
+        for rule in self.index.signallers.get((frame.kind, name), ()):
+            body, absent = self._bodies[rule.id], 0
+            for need in rule.needs:
+                values = self._needed(need, frame)
+                unknown = values.unknown * T
+                body = (body & ~unknown) | values.unknown * U
+                absent |= values.absent
+            present = frame.ones ^ absent
+            there |= present
+            truths |= body & (present * T)
+        return unpack(truths | (frame.ones ^ there) * GONE, frame.count)
+
+    def operands(self, condition: ast.AtLeast, frame: Frame, row: int) -> bool:
+        """Is some operand not evaluable for a reason that is not ignored? Asked of the few rows where it matters."""
+        return self._prover.blocked(condition, frame.scope(row))
+
+    # ------------------------------------------------------------ decided fields
+
+    def _field(self, name: str, frame: Frame) -> Column:
+        if frame.kind == DECIDE_KIND and name == "bucket_sure" and "bucket" in self.policy.decide:
+            return self._decided("bucket", frame)[1]
+        if frame.kind == DECIDE_KIND and name in self.policy.decide:
+            return self._decided(name, frame)[0]
+        rules = self.index.setters[(frame.kind, name)]
+        columns = [self.truths.tables[frame.kind].columns[rule.id] for rule in rules]
+        return [self._settled(name, rules, columns, frame, row) for row in range(frame.count)]
+
+    def _decided(self, name: str, frame: Frame) -> tuple[Column, Column]:
+        columns: list[bytes] = []
+        names: list[str] = []
+        for choice in self.policy.decide[name]:
+            truths = frame.ones * T if choice.when is None else self.conditions.column(choice.when, frame)
+            columns.append(unpack(truths, frame.count))
+            names.append(choice.value)
+        found: dict[tuple[int, ...], tuple[FactValue, bool]] = {}
+        values: list[FactValue] = []
+        sure: list[bool] = []
+        for codes in zip(*columns, strict=True) if columns else repeat((), frame.count):
+            outcome = found.get(codes)
+            if outcome is None:
+                claims = [(TRUTH[code], value) for code, value in zip(codes, names, strict=True)]
+                outcome = found[codes] = settle.decide(claims, forgiving=name == "bucket")
+            values.append(outcome[0])
+            sure.append(outcome[1])
+        return values, sure
+
+    def _settled(
+        self, name: str, rules: Sequence[ast.Rule], columns: Sequence[bytes], frame: Frame, row: int
+    ) -> FactValue:
+        subject = self.truths.tables[frame.kind].subjects[row]
+        codes = [column[row] for column in columns]
+        if not any(codes) and not any(isinstance(e, ast.Add) for rule in rules for e in rule.then):
+            return subject.get(name)
+        truths = {rule.id: TRUTH[code] for rule, code in zip(rules, codes, strict=True)}
+        return field_value(self.lens, subject, name, rules, truths)
