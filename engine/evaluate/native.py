@@ -48,15 +48,17 @@ class Native:
         self.truths = Truths({kind: Table(subjects) for kind, subjects in grouped.items()})
         self.lens = Lens(policy, world, self.truths)
         self.conditions = Conditions(self)
+        self._plan = plan(policy, self.index)
         self._frames = {
-            kind: Frame(self.lens, kind, table.subjects, table) for kind, table in self.truths.tables.items()
+            kind: Frame(self.lens, kind, table.subjects, table, names=self._plan.reads.get(kind, ()))
+            for kind, table in self.truths.tables.items()
         }
         self._prover = Prover(policy, world, self.truths, self.index)
         self._bodies: dict[str, int] = {}
 
     def run(self) -> Truths:
         """Compute all steps of the plan."""
-        for step in plan(self.policy, self.index):
+        for step in self._plan.steps:
             if step.recursive:
                 self._fixpoint(step)
             else:

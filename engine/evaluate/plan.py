@@ -72,7 +72,15 @@ def _frozen(table: dict[K, list[ast.Rule]]) -> dict[K, tuple[ast.Rule, ...]]:
     return {key: tuple(rules) for key, rules in table.items()}
 
 
-def plan(policy: ast.Policy, idx: Index) -> tuple[Step, ...]:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps, and the undecided fields that they read: kind -> names."""
+
+    steps: tuple[Step, ...]
+    reads: Mapping[str, tuple[str, ...]]
+
+
+def plan(policy: ast.Policy, idx: Index) -> Plan:
     """The steps in an order in which each stands after what it builds on.
 
     It is worked out from the rules themselves, so that any order of rules and files gives the same; only what depends
@@ -82,15 +90,21 @@ def plan(policy: ast.Policy, idx: Index) -> tuple[Step, ...]:
     nodes += [Node("rule", rule.id, rule.on) for _, rule in sorted(policy.rules.items())]
     reader = _Reader(policy, idx)
     needs = {node: sorted(set(reader.of(node))) for node in nodes}
-    return tuple(
+    steps = [
         Step(tuple(sorted(group)), len(group) > 1 or group[0] in needs[group[0]]) for group in _components(nodes, needs)
-    )
+    ]
+    reads: dict[str, set[str]] = {}
+    for kind, name in reader.paths - idx.fields:
+        reads.setdefault(kind, set()).add(name)
+    return Plan(tuple(steps), {kind: tuple(sorted(names)) for kind, names in reads.items()})
 
 
 class _Reader:
     def __init__(self, policy: ast.Policy, idx: Index) -> None:
         self._policy = policy
         self._index = idx
+        self.paths: set[tuple[str, str]] = set()
+        """(kind, field) of each path that was met and starts at the subject itself."""
 
     def of(self, node: Node) -> Iterator[Node]:
         """The nodes that a node reads."""
@@ -177,6 +191,8 @@ class _Reader:
                 yield from self._field(DECIDE_KIND, _PARAM_FIELDS[key])
 
     def _path(self, path: ast.Path) -> Iterator[Node]:
+        if not path.relations and path.type != "relation":
+            self.paths.add((path.kind, path.field))
         return self._field(path.kind, path.field)
 
     def _field(self, kind: str, name: str) -> Iterator[Node]:

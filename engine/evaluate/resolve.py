@@ -73,6 +73,7 @@ class Lens:
         self.policy = policy
         self.world = world
         self._decided = decided
+        self._unread: dict[Ref, Subject] = {}
         sweeps = [s for s in world.subjects.values() if s.ref.kind == "sweep" and s.judged]
         self._sweep: Subject | None = sweeps[0] if len(sweeps) == 1 else None
 
@@ -97,7 +98,10 @@ class Lens:
         return Unknown(Reason.CONFLICT, f"{name} has several members") if relation.members else ABSENT
 
     def _subject(self, ref: Ref) -> Subject:
-        return self.world.subjects.get(ref) or Subject(ref, {}, judged=False)
+        subject = self.world.subjects.get(ref) or self._unread.get(ref)
+        if subject is None:
+            subject = self._unread[ref] = Subject(ref, {}, judged=False)
+        return subject
 
     def holder(self, relations: tuple[str, ...], thing: Thing) -> Thing | Unknown | Absent:
         """What stands at the end of a chain of relations."""
