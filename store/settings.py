@@ -48,7 +48,7 @@ def read_settings(root: Path) -> Settings:
     found = scan(data, FILE)
     problems = [*found.problems]
     if found.node is not None and not (found.node.kind == "null" and not problems):
-        problems += [*check_shape(found.node, builtin.schema("site")), *_meaning(found.node)]
+        problems += [*_hide_secrets(found.node, check_shape(found.node, builtin.schema("site"))), *_meaning(found.node)]
     text = data.decode("utf-8", "replace")
     if found.node is None or problems:
         return Settings(problems=tuple(sorted(set(problems))), text=text)
@@ -68,6 +68,20 @@ def read_settings(root: Path) -> Settings:
 
 def _series(raw: Mapping[str, Any]) -> Series:
     return Series(raw["name"], (raw["match"]["name"]["glob"],), raw.get("status", "active"), raw.get("db_registration"))
+
+
+def _hide_secrets(node: Node, problems: list[Problem]) -> Iterator[Problem]:
+    """The problems, without the values that people were about to give away: what is printed ends up in logs."""
+    hub = node.get("hub")
+    secrets = [hub.get("token")] if hub else []
+    secrets += [receiver.get("url") for receiver in _items(node, "notify")]
+    marks = {secret.mark for secret in secrets if secret is not None}
+    for problem in problems:
+        if problem.mark in marks:
+            message = "a secret never stands in this file; expected the name of an environment variable, as env:NAME"
+            yield Problem(problem.mark, message, "remove it here, and take it for known by others if it was shared")
+        else:
+            yield problem
 
 
 def _meaning(node: Node) -> Iterator[Problem]:
