@@ -18,7 +18,11 @@ NOISE_LIMIT = 1024 * 1024
 TOTAL_LIMIT = 256 * 1024 * 1024
 """Bytes of one call that are held in memory at most, whatever the batch asks for."""
 
-_FORK = re.compile(rb"fork: (?:retry|Resource temporarily)|fork system call failed|[Cc]an(?:no|')t fork|fork failed")
+# At the end of a line: a file that is named like it does not count.
+_FORK = re.compile(
+    rb"(?im)\b(?:fork|fork system call failed|fork failed|can(?:no|')t fork)(?:: retry)?"
+    rb"(?:: resource temporarily unavailable|: no child processes|: cannot allocate memory)\s*$|\bcan(?:no|')t fork\s*$"
+)
 _HOST_KEY = re.compile(rb"Host key verification failed|HOST IDENTIFICATION HAS CHANGED|host key is known for")
 _AUTH = re.compile(rb"Permission denied|Too many authentication failures|no more authentication methods")
 _KILLED = (124, 137)

@@ -69,7 +69,10 @@ class Session:
         return self._ask(batch, self._order())
 
     def ask_next(self, batch: Sequence[Command]) -> tuple[Observation, ...] | None:
-        """As `ask`, on another login than the one that answered last; None when the cluster has no other."""
+        """As `ask`, on another login than the one that answered last; None when the cluster has no other.
+
+        A login that answers here is asked first from then on.
+        """
         others = tuple(login for login in self._order() if login != self._current())
         return self._ask(batch, others) if others else None
 
