@@ -1,0 +1,1 @@
+"""Slurm: what is asked, and how its answers become facts."""

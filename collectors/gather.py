@@ -1,0 +1,242 @@
+"""Gathers one Slurm cluster: what is asked in which round, and all that came back, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from sweeprules.collectors.logs.find import Naming, read_stats
+from sweeprules.collectors.logs.locate import Wanted, want
+from sweeprules.collectors.logs.rounds import LogMarks, Logs, read_logs, stat_command, unread
+from sweeprules.collectors.prior import ClusterMemo, JobMemo, LogMemo, Prior
+from sweeprules.collectors.slurm.jobs import Job, Sources, merge
+from sweeprules.collectors.slurm.rounds import (
+    Asks,
+    Attempted,
+    Scheduled,
+    Terms,
+    first_round,
+    open_questions,
+    proved,
+    terms,
+)
+from sweeprules.collectors.slurm.states import TERMINAL
+from sweeprules.collectors.slurm.text import parse_id
+from sweeprules.engine.facts import FactValue, Unknown
+from sweeprules.engine.observation import Failure, Observation
+from sweeprules.engine.site import ClusterRecord
+
+FIRST_WINDOW = 24 * 3600.0
+"""Seconds that a first sweep looks back (design 9)."""
+MAX_ENDED = 300
+"""Logs of jobs that ended since the last sweep that are read in one sweep, failures first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """All that one sweep has of one cluster; `normalise` makes facts of it without asking anything.
+
+    `attempts` are the calls to logins, failed ones included. `scheduled` is None when no login answered at all.
+    """
+
+    record: ClusterRecord
+    now: float
+    nonce: str
+    since: float
+    memo: ClusterMemo
+    memos: Mapping[str, JobMemo]
+    scheduled: Scheduled | None
+    jobs: Mapping[str, Job]
+    logs: Logs
+    login: str
+    logins_tried: tuple[str, ...]
+    attempts: tuple[Attempted, ...]
+    observations: tuple[Observation, ...]
+    late: bool = False
+    """True when the cluster's deadline cut the gathering short."""
+    extra: Mapping[str, Observation] = field(default_factory=dict)
+
+
+def gather_first(record: ClusterRecord, session: Asks, prior: Prior, now: float, nonce: str) -> Gathered:
+    """The first stage with one cluster: at most 4 round trips for up to 300 running logs.
+
+    `nonce` is the sweep's random word, 8 letters or digits at least, kept in the cassette. A cluster that fails is a
+    value of the result.
+    """
+    memo = prior.clusters.get(record.name, ClusterMemo())
+    since = memo.last_good if memo.last_good is not None else now - FIRST_WINDOW
+    memos = prior.of_cluster(record.name)
+    with_terms = terms(record, memo, since, now, nonce)
+    scheduled = first_round(with_terms, session, memos, ())
+    if not any(one.answered for one in scheduled.observations):
+        return _gathered(
+            record, now, nonce, since, memo, memos, session, None, {}, Logs({}, {}), scheduled.observations
+        )
+    scheduled, jobs, logs = _logs_and_proofs(with_terms, session, memos, scheduled)
+    observations = tuple({one.id: one for one in (*scheduled.observations, *logs.observations)}.values())
+    return _gathered(record, now, nonce, since, memo, memos, session, scheduled, jobs, logs, observations)
+
+
+def _gathered(
+    record: ClusterRecord,
+    now: float,
+    nonce: str,
+    since: float,
+    memo: ClusterMemo,
+    memos: Mapping[str, JobMemo],
+    session: Asks,
+    scheduled: Scheduled | None,
+    jobs: Mapping[str, Job],
+    logs: Logs,
+    observations: tuple[Observation, ...],
+) -> Gathered:
+    return Gathered(
+        record,
+        now,
+        nonce,
+        since,
+        memo,
+        MappingProxyType(dict(memos)),
+        scheduled,
+        MappingProxyType(dict(jobs)),
+        logs,
+        session.login or "",
+        tuple(session.logins_tried),
+        tuple(session.attempts),
+        observations,
+        any(one.failure is Failure.DEADLINE for one in observations),
+    )
+
+
+def _logs_and_proofs(
+    with_terms: Terms, session: Asks, memos: Mapping[str, JobMemo], scheduled: Scheduled
+) -> tuple[Scheduled, dict[str, Job], Logs]:
+    marks = LogMarks(with_terms.marks.record, with_terms.marks.field)
+    before = merged(scheduled)
+    wanted, left = logs_wanted(with_terms.record, scheduled, before, memos)
+    proofs = open_questions(with_terms, scheduled)
+    stats_command = stat_command(wanted, marks)
+    batch = (*stats_command, *proofs.batch)
+    stats = None
+    observed: tuple[Observation, ...] = ()
+    if batch:
+        observed = session.ask(batch)
+        stats = read_stats(observed[0], marks.record, marks.field) if stats_command else None
+        rest = observed[len(stats_command) :]
+        scheduled = proved(with_terms, session, memos, scheduled, proofs, rest)
+    jobs = merged(scheduled)
+    log_memos = {job_id: memo.log for job_id, memo in memos.items() if memo.log is not None}
+    started = {job_id: _number(job.facts.get("started")) for job_id, job in jobs.items()}
+    logs = read_logs(wanted, stats, log_memos, started, session.ask, marks)
+    located = {**logs.locations, **unread(left, "more logs of ended jobs than one sweep reads")}
+    logs = replace(logs, locations=MappingProxyType(located), observations=(*observed, *logs.observations))
+    return scheduled, jobs, logs
+
+
+def merged(scheduled: Scheduled) -> dict[str, Job]:
+    """Every job that queue or accounting lists, its sources merged."""
+    observations = {one.id: one for one in scheduled.observations}
+    sources = Sources(
+        scheduled.queue, scheduled.accounting, scheduled.shown, scheduled.controller_up, MappingProxyType(observations)
+    )
+    return {job_id: merge(job_id, sources) for job_id in scheduled.job_ids}
+
+
+def logs_wanted(
+    record: ClusterRecord, scheduled: Scheduled, jobs: Mapping[str, Job], memos: Mapping[str, JobMemo]
+) -> tuple[list[Wanted], tuple[str, ...]]:
+    """The jobs whose logs are read, running ones first, and the ids of ended ones that are left for want of room."""
+    running: list[Job] = []
+    ended: list[Job] = []
+    for job in jobs.values():
+        if job.state in TERMINAL:
+            if not _settled(job, memos.get(job.job_id)):
+                ended.append(job)
+        elif job.state != "PENDING":
+            running.append(job)
+    ended.sort(key=lambda job: (job.state == "COMPLETED", -(_number(job.facts.get("ended")) or 0.0)))
+    gone = [memos[job_id] for job_id in scheduled.vanished if memos[job_id].log is not None]
+    wanted = [_want(record, scheduled, job, memos.get(job.job_id), jobs) for job in (*running, *ended[:MAX_ENDED])]
+    wanted.extend(_want_kept(memo, memo.log) for memo in gone if memo.log is not None)
+    arrays = frozenset(job_id.partition("_")[0] for job_id in (*jobs, *memos) if "_" in job_id)
+    wanted = [replace(one, arrays=arrays) for one in wanted]
+    return wanted, tuple(job.job_id for job in ended[MAX_ENDED:])
+
+
+def _settled(job: Job, memo: JobMemo | None) -> bool:
+    """True when a complete sweep already judged this very end of the job."""
+    if memo is None or not memo.settled:
+        return False
+    ended = _number(job.facts.get("ended"))
+    return memo.ended is None or ended is None or abs(memo.ended - ended) < 1
+
+
+def _want(
+    record: ClusterRecord, scheduled: Scheduled, job: Job, memo: JobMemo | None, jobs: Mapping[str, Job]
+) -> Wanted:
+    leader = _leader(job, jobs)
+    naming = naming_of(leader)
+    templates: list[tuple[str, str]] = []
+    for paths, source in ((scheduled.paths, "scheduler"), (scheduled.stdouts, "accounting")):
+        path = "" if isinstance(paths, Unknown) else paths.get(leader.job_id, "")
+        if path:
+            templates.append((path, source))
+    if not templates and memo is not None and memo.log is not None:
+        templates.append((memo.log.path.replace("%", "%%"), memo.log.source))
+    if not templates and (path := submitted_output(_text(leader.facts.get("command")))):
+        templates.append((path, "accounting"))
+    return want(naming, job.job_id, templates, record.log_fallbacks, ended=job.state in TERMINAL)
+
+
+def _want_kept(memo: JobMemo, log: LogMemo) -> Wanted:
+    naming = Naming(memo.job_id, memo.job_id, "", None, memo.user, memo.name, "", memo.workdir)
+    return want(naming, memo.job_id, [(log.path.replace("%", "%%"), log.source)], (), ended=True)
+
+
+def _leader(job: Job, jobs: Mapping[str, Job]) -> Job:
+    """Of a heterogeneous job only the first component runs the script and writes the log."""
+    parsed = parse_id(job.job_id)
+    if parsed is None or not parsed.het:
+        return job
+    return jobs.get(f"{parsed.base}+0", job)
+
+
+def naming_of(job: Job) -> Naming:
+    """What the codes of a job's output path stand for."""
+    facts = job.facts
+    parsed = parse_id(job.job_id)
+    base = str(parsed.base) if parsed else job.job_id
+    nodes = facts.get("node_list")
+    host = job.host or (str(nodes[0]) if isinstance(nodes, tuple) and nodes else "")
+    return Naming(
+        job.job_id,
+        job.raw_id or base,
+        base if parsed and parsed.task is not None else "",
+        parsed.task if parsed else None,
+        _text(facts.get("user")),
+        _text(facts.get("name")),
+        host,
+        _text(facts.get("workdir")),
+    )
+
+
+def submitted_output(command: str) -> str:
+    """The path after `-o` or `--output` of a submit line; empty without one. Options inside the script are not seen."""
+    words = command.split()
+    if not words or words[0].rpartition("/")[2] not in ("sbatch", "srun"):
+        return ""
+    for at, word in enumerate(words[1:], start=1):
+        if word.startswith("--output="):
+            return word.removeprefix("--output=")
+        if word in ("-o", "--output") and at + 1 < len(words):
+            return words[at + 1]
+    return ""
+
+
+def _text(value: FactValue | None) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: FactValue | None) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,188 @@
+"""A job's log, found or not, as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from zoneinfo import ZoneInfo
+
+from sweeprules.collectors.logs.failure import Raised, first_error_facts, tracebacks
+from sweeprules.collectors.logs.find import FileStat
+from sweeprules.collectors.logs.lines import Line, split_lines
+from sweeprules.collectors.logs.scan import Match, Matcher, Scan, carry, line_counts, scan
+from sweeprules.collectors.prior import LineMemo, LogMemo
+from sweeprules.engine.facts import ABSENT, Absent, FactValue, Reason, Unknown
+from sweeprules.engine.observation import Observation
+
+FIRST_SIGHT = 64 * 1024
+"""Bytes of a log's end that are read at least (design 3: a bounded tail at first sight)."""
+AT_MOST = 2 * 1024 * 1024
+"""Bytes that are read of one log in one sweep (domain page 11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLog:
+    """A log that is there: where, by which place (`scheduler workdir listing accounting`), and its stat."""
+
+    path: str
+    source: str
+    stat: FileStat
+    clock: float | None
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What was read of a log: from byte `start` on, in `observation`."""
+
+    start: int
+    observation: Observation
+
+
+Location = FoundLog | Absent | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """The facts of one log, what the next sweep starts from, and the errors that were seen."""
+
+    facts: Mapping[str, FactValue]
+    memo: LogMemo | None = None
+    raised: tuple[Raised, ...] = ()
+    progressed: bool = False
+
+
+def window(stat: FileStat, memo: LogMemo | None, started: float | None) -> tuple[int, int]:
+    """Where to read from, and how many bytes at most: all that is new, the last 64 KiB at least, 2 MiB at most."""
+    new_from = memo.offset if memo is not None and continues(memo, stat, started) else max(0, stat.size - FIRST_SIGHT)
+    start = min(new_from, max(0, stat.size - FIRST_SIGHT))
+    start = max(start, stat.size - AT_MOST)
+    return start, stat.size - start
+
+
+def continues(memo: LogMemo, stat: FileStat, started: float | None) -> bool:
+    """True when the file is the one that was read before, of the same attempt, and was not cut short since."""
+    same = (memo.device, memo.inode) == (stat.device, stat.inode) and stat.size >= memo.offset
+    return same and (memo.started is None or started is None or abs(memo.started - started) < 1)
+
+
+def log_facts(
+    location: Location,
+    tail: Tail | None,
+    matchers: Sequence[Matcher],
+    zone: ZoneInfo,
+    memo: LogMemo | None,
+    started: float | None,
+) -> LogReading:
+    """All `log.*` facts, `lines.*`, `fault_lines`, `benign_lines`, `heartbeats_only` and `first_error.*` of one job."""
+    if not isinstance(location, FoundLog):
+        return LogReading(MappingProxyType(_nowhere(location)))
+    facts = _stat_facts(location)
+    data = _data(location, tail)
+    if tail is None or isinstance(data, Unknown):
+        why = data if isinstance(data, Unknown) else Unknown(Reason.NOT_READ)
+        return LogReading(MappingProxyType(facts | _unread(why)), memo)
+    kept = memo if memo is not None and continues(memo, location.stat, started) else None
+    return _read(location, tail, data, matchers, zone, kept, started, facts)
+
+
+def _nowhere(location: Absent | Unknown) -> dict[str, FactValue]:
+    names = ("path", "source", "exists", "size", "cut", "mtime", "last_time")
+    return {**{f"log.{name}": location for name in names}, "log_age": location, **_unread(location)}
+
+
+def _unread(why: Absent | Unknown) -> dict[str, FactValue]:
+    facts: dict[str, FactValue] = dict.fromkeys(("fault_lines", "benign_lines", "heartbeats_only"), why)
+    if isinstance(why, Unknown):
+        facts["log.last_time"] = facts["log.cut"] = why
+    return facts
+
+
+def _stat_facts(found: FoundLog) -> dict[str, FactValue]:
+    unread = Unknown(Reason.READ_FAILED, "the clock of the login was not read with the file")
+    age: FactValue = unread if found.clock is None else max(0.0, found.clock - found.stat.mtime)
+    return {
+        "log.path": found.path,
+        "log.source": found.source,
+        "log.exists": True,
+        "log.size": found.stat.size,
+        "log.mtime": found.stat.mtime,
+        "log_age": age,
+    }
+
+
+def _data(found: FoundLog, tail: Tail | None) -> bytes | Unknown:
+    if tail is None:
+        return Unknown(Reason.NOT_READ)
+    observation = tail.observation
+    if not observation.answered:
+        return Unknown(Reason.READ_FAILED, observation.detail or str(observation.failure))
+    if observation.exit != 0 and not observation.cut:
+        stderr = observation.stderr.decode("utf-8", "replace").strip()
+        return Unknown(Reason.READ_FAILED, stderr.partition("\n")[0][:200] or f"exit {observation.exit}")
+    return observation.stdout
+
+
+def _read(
+    found: FoundLog,
+    tail: Tail,
+    data: bytes,
+    matchers: Sequence[Matcher],
+    zone: ZoneInfo,
+    kept: LogMemo | None,
+    started: float | None,
+    facts: dict[str, FactValue],
+) -> LogReading:
+    counted_from = kept.offset if kept else 0
+    lines = list(split_lines(data, tail.start, whole_start=tail.start in (0, counted_from)))
+    reading = scan(lines, matchers, zone, counted_from)
+    gap = tail.start > counted_from
+    from_start = tail.start == 0 or (kept is not None and kept.from_start and not gap)
+    carried = carry(kept.lines if kept else {}, reading)
+    raised = tuple(tracebacks(lines))
+    facts |= {
+        "log.cut": gap or tail.observation.cut > 0,
+        "log.last_time": _last_time(reading, lines),
+        "heartbeats_only": Unknown(Reason.NOT_READ, "the log is empty") if not lines else bool(reading.heartbeats_only),
+        **_pattern_facts(carried, matchers),
+        **first_error_facts(raised, _faults(reading, matchers), found.path, zone, whole=tail.start == 0),
+    }
+    until = _read_until(data, tail.start, reading)
+    stat = found.stat
+    memo = LogMemo(found.path, found.source, stat.device, stat.inode, until, started, carried, from_start)
+    return LogReading(MappingProxyType(facts), memo, raised, reading.progressed)
+
+
+def _read_until(data: bytes, start: int, reading: Scan) -> int:
+    """Where the next sweep counts on: behind the last whole line, or behind an unfinished one that already matched."""
+    whole = start + max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+    counted = any(match.line.position >= whole for match in reading.last.values())
+    return start + len(data) if counted else whole
+
+
+def _last_time(reading: Scan, lines: Sequence[Line]) -> FactValue:
+    if reading.last_time is not None:
+        return reading.last_time
+    return Unknown(Reason.NOT_READ, "no line that was read carries a time" if lines else "the log is empty")
+
+
+def _faults(reading: Scan, matchers: Sequence[Matcher]) -> list[Match]:
+    names = {matcher.pattern.name for matcher in matchers if matcher.pattern.kind == "fault"}
+    return [match for name, match in reading.first.items() if name in names]
+
+
+def _pattern_facts(lines: Mapping[str, LineMemo], matchers: Sequence[Matcher]) -> dict[str, FactValue]:
+    patterns = [matcher.pattern for matcher in matchers]
+    facts: dict[str, FactValue] = {
+        "fault_lines": line_counts(lines, patterns, "fault"),
+        "benign_lines": line_counts(lines, patterns, "benign"),
+    }
+    for pattern in patterns:
+        seen = lines.get(pattern.name, LineMemo())
+        untold: FactValue = Unknown(Reason.NOT_READ, "the line carries no time") if seen.count else ABSENT
+        facts[f"lines.{pattern.name}.count"] = seen.count
+        facts[f"lines.{pattern.name}.time"] = untold if seen.time is None else seen.time
+        for name in pattern.fields:
+            facts[f"lines.{pattern.name}.{name}"] = seen.fields.get(name, ABSENT)
+    return facts

@@ -1,0 +1,222 @@
+"""From all that was gathered of a cluster to the subjects that rules are about; asks nothing, reads no clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sweeprules.collectors.cluster import cluster_subject
+from sweeprules.collectors.gather import Gathered
+from sweeprules.collectors.logs.facts import FoundLog, LogReading, log_facts
+from sweeprules.collectors.logs.failure import signature, signature_text
+from sweeprules.collectors.logs.scan import Matcher, prepare
+from sweeprules.collectors.prior import JobMemo, LogMemo, SignatureMemo
+from sweeprules.collectors.slurm.jobs import BEFORE_START, Job, source
+from sweeprules.collectors.slurm.queue import active_before, is_gone
+from sweeprules.collectors.slurm.states import TERMINAL
+from sweeprules.engine.facts import (
+    ABSENT,
+    NOT_READ,
+    FactValue,
+    Reason,
+    Ref,
+    Relation,
+    Source,
+    Subject,
+    Unknown,
+)
+from sweeprules.engine.language.ast import Pattern
+
+KEEP_GONE = 3
+"""Sweeps for which a job that ended without a record keeps its row (catalogue e.2)."""
+KEPT = Source("", "kept state of the last sweep", "")
+_RUN_TAG = re.compile(r"(?:\bRUN_TAG=|--run[-_]tag[= ])[\"']?([A-Za-z0-9._:/-]+)")
+_NAME_TAG = re.compile(r"eval-[^\s_]+_\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Normalised:
+    """The subjects of one cluster, and what its logs leave to the next sweep, by job id."""
+
+    subjects: tuple[Subject, ...]
+    logs: Mapping[str, LogMemo]
+    signatures: Mapping[str, SignatureMemo]
+
+
+def normalise(gathered: Gathered, patterns: Mapping[str, Pattern]) -> Normalised:
+    """The cluster and its jobs. Links, counts and what rules decide come later: they need buckets."""
+    reader = _Jobs(gathered, prepare(patterns))
+    jobs = [reader.listed(job) for job in gathered.jobs.values()]
+    jobs.extend(reader.kept(memo) for memo in _unlisted(gathered))
+    cluster = cluster_subject(gathered, (job.ref for job in jobs))
+    return Normalised((cluster, *jobs), MappingProxyType(reader.memos), MappingProxyType(reader.signatures))
+
+
+def _unlisted(gathered: Gathered) -> list[JobMemo]:
+    """Jobs of the last sweep that no source lists: they keep their rows until their end is proved."""
+    active = set(active_before(gathered.memos))
+    return [
+        memo
+        for job_id, memo in sorted(gathered.memos.items())
+        if job_id not in gathered.jobs and (job_id in active or (memo.state == "GONE" and memo.gone_sweeps < KEEP_GONE))
+    ]
+
+
+class _Jobs:
+    """Makes subjects of one cluster's jobs, and keeps what their logs leave."""
+
+    def __init__(self, gathered: Gathered, matchers: Sequence[Matcher]) -> None:
+        self.gathered = gathered
+        self.cluster = gathered.record.name
+        self.matchers = matchers
+        self.zone = zone_of(gathered.record.timezone)
+        self.memos: dict[str, LogMemo] = {}
+        self.signatures: dict[str, SignatureMemo] = {}
+
+    def listed(self, job: Job) -> Subject:
+        """A job that queue or accounting lists."""
+        memo = self.gathered.memos.get(job.job_id)
+        facts = dict(job.facts)
+        sources = dict(job.sources)
+        if facts["state_source"] == "sacct" and memo is not None and memo.name:
+            facts["name"] = memo.name
+        return self._subject(job.job_id, facts, sources, memo)
+
+    def kept(self, memo: JobMemo) -> Subject:
+        """A job that no source lists any more: gone when that is proved, else unknown."""
+        facts = _kept_facts(memo)
+        scheduled = self.gathered.scheduled
+        shown = scheduled.shown.get(memo.job_id) if scheduled else None
+        up = scheduled.controller_up if scheduled else NOT_READ
+        if memo.state == "GONE" or is_gone(memo, shown, up):
+            facts |= {"state": "GONE", "state_reason": BEFORE_START, "state_source": "scontrol"}
+        elif shown is not None and shown.row is not None:
+            facts |= dict(shown.row.facts) | {"state_source": "scontrol"}
+        else:
+            facts["state"] = Unknown(Reason.VANISHED, _why_vanished(self.gathered, shown.why if shown else ""))
+        return self._subject(memo.job_id, facts, dict.fromkeys(facts, KEPT), memo)
+
+    def _subject(
+        self, job_id: str, facts: dict[str, FactValue], sources: dict[str, Source], memo: JobMemo | None
+    ) -> Subject:
+        key = f"{self.cluster}:{job_id}"
+        reading = self._log(job_id, facts, memo, sources)
+        facts |= reading.facts
+        if facts.get("state") == "RUNNING":
+            facts["phase"] = _phase(facts, reading)
+        facts |= {
+            "key": key,
+            "cluster": self.cluster,
+            "job_id": job_id,
+            "run_tag": read_run_tag(facts),
+            "first_seen": memo.first_seen if memo is not None else self.gathered.now,
+            "signature": self._signature(job_id, facts, reading),
+        }
+        settled = memo is not None and memo.settled and facts.get("state") in TERMINAL
+        return Subject(
+            Ref("job", key),
+            MappingProxyType(facts),
+            MappingProxyType(sources),
+            {"cluster": Relation((Ref("cluster", self.cluster),))},
+            judged=not settled,
+        )
+
+    def _log(
+        self, job_id: str, facts: Mapping[str, FactValue], memo: JobMemo | None, sources: dict[str, Source]
+    ) -> LogReading:
+        where = self.gathered.logs.locations.get(job_id)
+        if where is None:
+            return LogReading(_no_log(facts))
+        started = facts.get("started")
+        tail = self.gathered.logs.tails.get(job_id)
+        reading = log_facts(
+            where, tail, self.matchers, self.zone, memo.log if memo else None,
+            float(started) if isinstance(started, int | float) else None,
+        )  # fmt: skip
+        if reading.memo is not None:
+            self.memos[job_id] = reading.memo
+        if isinstance(where, FoundLog):
+            stat = source(where.observation, where.path)
+            of_tail = source(tail.observation) if tail is not None else stat
+            at_stat = ("log.path", "log.source", "log.exists", "log.size", "log.mtime", "log_age")
+            sources |= {name: stat if name in at_stat else of_tail for name in reading.facts}
+        return reading
+
+    def _signature(self, job_id: str, facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
+        if facts.get("state") not in TERMINAL:
+            return ABSENT
+        memo = signature(facts, reading.raised)
+        if memo is None:
+            return Unknown(Reason.NOT_READ, "neither the log nor the exit was read")
+        self.signatures[job_id] = memo
+        return signature_text(memo)
+
+
+def _no_log(facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
+    """A job that has not started has no log; of one that was not looked at nothing is known."""
+    if facts.get("state") != "PENDING":
+        return {}
+    names = ("path", "source", "exists", "size", "cut", "mtime", "last_time")
+    absent: dict[str, FactValue] = {f"log.{name}": ABSENT for name in names}
+    return absent | dict.fromkeys(("log_age", "fault_lines", "benign_lines", "heartbeats_only"), ABSENT)
+
+
+def _kept_facts(memo: JobMemo) -> dict[str, FactValue]:
+    def or_absent(value: float | str | None) -> FactValue:
+        return ABSENT if value in (None, "") else value
+
+    return {
+        "user": or_absent(memo.user),
+        "name": memo.name,
+        "workdir": or_absent(memo.workdir),
+        "submitted": or_absent(memo.submitted),
+        "started": or_absent(memo.started),
+        "state_raw": or_absent(memo.state),
+        "state_source": "store",
+        "suspended": NOT_READ,
+    }
+
+
+def _why_vanished(gathered: Gathered, shown: str) -> str:
+    if gathered.scheduled is None:
+        return "the cluster could not be reached"
+    if gathered.scheduled.queue is None:
+        return "the queue could not be read"
+    return shown or "it is in neither the queue nor accounting, and its end is not proved"
+
+
+def _phase(facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
+    """What the scheduler's word says; else by the log: steady once a progress line was seen."""
+    said = facts.get("phase")
+    if isinstance(said, str):
+        return said
+    if reading.progressed:
+        return "steady"
+    cut = facts.get("log.cut")
+    if cut is False or facts.get("log.exists") is ABSENT:
+        return "bring-up"
+    return Unknown(Reason.CUT if cut is True else Reason.NOT_READ, "no progress line was among what was read")
+
+
+def read_run_tag(facts: Mapping[str, FactValue]) -> FactValue:
+    """The run tag in the name, the command or the comment, in that order; absent when all were read and have none."""
+    name = facts.get("name")
+    if isinstance(name, str) and (found := _NAME_TAG.fullmatch(name)):
+        return found[0]
+    texts = [facts.get("command", NOT_READ), facts.get("comment", NOT_READ)]
+    for text in texts:
+        if isinstance(text, str) and (tag := _RUN_TAG.search(text)):
+            return tag[1]
+    unread = next((text for text in texts if isinstance(text, Unknown)), None)
+    return unread if unread is not None else ABSENT
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The cluster's time zone; UTC where the machine does not know the name."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo("UTC")

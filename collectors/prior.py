@@ -1,0 +1,135 @@
+"""What one sweep leaves to the next: plain data that the store keeps and a cassette records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class LineMemo:
+    """How often a pattern matched up to the offset that was read, and its last match: printed time, typed fields."""
+
+    count: int = 0
+    time: float | None = None
+    fields: Mapping[str, int | float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LogMemo:
+    """How far a log was read, by device and inode; `lines` are the counts up to `offset` of the attempt `started`."""
+
+    path: str
+    source: str
+    device: int
+    inode: int
+    offset: int
+    started: float | None = None
+    lines: Mapping[str, LineMemo] = field(default_factory=dict)
+    from_start: bool = False
+    """True when every byte before `offset` was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureMemo:
+    """What makes two deaths alike: exit, last exception type, top frame of own code, and the elapsed seconds."""
+
+    exit: str
+    error: str = ""
+    frame: str = ""
+    elapsed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobMemo:
+    """A job as the last sweep that saw it left it. `state` is `""` when it was unknown; times are epoch seconds."""
+
+    cluster: str
+    job_id: str
+    user: str = ""
+    name: str = ""
+    workdir: str = ""
+    state: str = ""
+    state_reason: str = ""
+    submitted: float | None = None
+    started: float | None = None
+    ended: float | None = None
+    elapsed: float | None = None
+    exit: str = ""
+    array: bool = False
+    bucket: str = ""
+    run: str = ""
+    first_seen: float = 0.0
+    last_seen: float = 0.0
+    settled: bool = False
+    """True when a complete sweep saw it terminal: its flags are history from then on."""
+    gone_sweeps: int = 0
+    log: LogMemo | None = None
+    signature: SignatureMemo | None = None
+
+    @property
+    def key(self) -> str:
+        """`cluster:id`."""
+        return f"{self.cluster}:{self.job_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMemo:
+    """The last good sweep of a cluster (epoch seconds, None before the first) and the version that answered."""
+
+    last_good: float | None = None
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The state that a sweep starts from. `edges` are dependency edges ever seen, as (waiting, awaited) job keys.
+
+    `overlaps` are pairs of keys of one name that were RUNNING at once in some sweep, smaller key first.
+    """
+
+    jobs: Mapping[str, JobMemo] = field(default_factory=dict)
+    clusters: Mapping[str, ClusterMemo] = field(default_factory=dict)
+    edges: frozenset[tuple[str, str]] = frozenset()
+    overlaps: frozenset[tuple[str, str]] = frozenset()
+
+    def of_cluster(self, cluster: str) -> dict[str, JobMemo]:
+        """Its jobs by id."""
+        return {memo.job_id: memo for memo in self.jobs.values() if memo.cluster == cluster}
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-ready; `from_data` gives an equal value back."""
+        return {
+            "version": 1,
+            "jobs": [asdict(self.jobs[key]) for key in sorted(self.jobs)],
+            "clusters": {name: asdict(memo) for name, memo in sorted(self.clusters.items())},
+            "edges": sorted(map(list, self.edges)),
+            "overlaps": sorted(map(list, self.overlaps)),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Prior:
+        """The value of `to_data`; an empty mapping is the state before the first sweep. Other versions: ValueError."""
+        if not data:
+            return cls()
+        if data.get("version") != 1:
+            raise ValueError(f"the kept state has version {data.get('version')!r}; this release reads version 1")
+        jobs = [_job(job) for job in data["jobs"]]
+        return cls(
+            {job.key: job for job in jobs},
+            {name: ClusterMemo(**memo) for name, memo in data["clusters"].items()},
+            frozenset((first, second) for first, second in data["edges"]),
+            frozenset((first, second) for first, second in data["overlaps"]),
+        )
+
+
+def _job(data: Mapping[str, Any]) -> JobMemo:
+    memo = JobMemo(**{item.name: data[item.name] for item in fields(JobMemo)})
+    log, signature = data["log"], data["signature"]
+    if log is not None:
+        lines = {name: LineMemo(**line) for name, line in log["lines"].items()}
+        memo = replace(memo, log=LogMemo(**{**log, "lines": lines}))
+    if signature is not None:
+        memo = replace(memo, signature=SignatureMemo(**signature))
+    return memo
