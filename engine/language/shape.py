@@ -1,8 +1,8 @@
 """Checks the shape of a file against a JSON Schema and says what is wrong in a sentence each, with its place.
 
 Schemas are written with discriminators (`if`/`then`), so that only the branch that was meant speaks. Two annotations
-help: `x-expect` words what stands in a place ("a duration such as 30m"), `x-message` replaces the message of a
-keyword that has no words of its own (`not`, a property that is `false`).
+help: `x-expect` words what stands in a place ("a duration such as 30m"), `x-message` maps a keyword to the message
+that it gives here.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def quote(value: object, limit: int = 40) -> str:
 
 def _leaves(error: ValidationError) -> Iterator[ValidationError]:
     """The errors behind an alternative: those of the branch that was most likely meant."""
-    if error.validator not in {"anyOf", "oneOf"} or not error.context or "x-expect" in _schema(error):
+    if error.validator not in {"anyOf", "oneOf"} or not error.context or _worded(error):
         yield error
         return
     branches: dict[Any, list[ValidationError]] = {}
@@ -74,6 +74,11 @@ def _leaves(error: ValidationError) -> Iterator[ValidationError]:
         return
     for inner in min(meant, key=len):
         yield from _leaves(inner)
+
+
+def _worded(error: ValidationError) -> bool:
+    schema = _schema(error)
+    return "x-expect" in schema or error.validator in schema.get("x-message", {})
 
 
 def _at_root(error: ValidationError) -> bool:
@@ -90,11 +95,12 @@ def _problems(error: ValidationError, root: Node) -> Iterator[Problem]:
         return
     if error.validator == "additionalProperties":
         yield from _unknown_keys(error, node)
+    elif error.schema is False:
+        yield Problem(key_mark, f"the key {quote(error.absolute_path[-1])} does not fit here", "")
     elif "propertyNames" in error.absolute_schema_path:
         yield Problem(node.key_mark(str(error.instance)), *_of_key(error))
     else:
-        message, hint = _describe(error, node)
-        yield Problem(key_mark if error.validator is None else node.mark, message, hint)
+        yield Problem(node.mark, *_describe(error, node))
 
 
 def _locate(root: Node, path: list[str | int]) -> tuple[Node, Mark]:
@@ -138,8 +144,9 @@ def _describe(error: ValidationError, node: Node) -> _Words:
     schema = _schema(error)
     if error.validator == "required":
         return _required(error, node)
-    if "x-message" in schema and error.validator not in {"type", "enum", "pattern"}:
-        return str(schema["x-message"]), ""
+    message = schema.get("x-message", {}).get(error.validator)
+    if message:
+        return str(message), ""
     if "x-expect" in schema and error.validator in {"type", "pattern", "format", "anyOf", "oneOf", "const"}:
         return f"expected {schema['x-expect']}, got {_got(node)}", ""
     words = _WORDS.get(str(error.validator))
@@ -185,7 +192,7 @@ def _branch_words(branch: Mapping[str, Any]) -> list[str]:
 
 
 def _enum(error: ValidationError, node: Node) -> _Words:
-    names = [str(word) for word in _value(error)]
+    names = [str(word).lower() if isinstance(word, bool) else str(word) for word in _value(error)]
     return f"{quote(node.text)} is not one of {listed(names)}", nearest(node.text, names)
 
 
