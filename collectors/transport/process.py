@@ -48,8 +48,8 @@ def spawn(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes
 def run(child: subprocess.Popen[bytes], text: bytes, watch: Watch, limits: tuple[int, int]) -> Ended:
     """Feeds `text` to `child` and reads both streams, each up to its limit in bytes, until they end or `watch` does.
 
-    A stream that exceeds its limit stops the process (`Stop.FLOOD`). When this returns, the process and everything in
-    its session that still ran has been killed.
+    A stream that exceeds its limit stops the process (`Stop.FLOOD`). When this returns the process is gone, and so is
+    everything of its session that held its streams or ran on when it was stopped.
     """
     started = time.monotonic()
     pump = _Pump(child, text, watch, limits)
@@ -84,7 +84,7 @@ class _Pump:
     def run(self) -> Stop:
         """Pumps until both outputs end; or tells which limit ended it."""
         gone_at: float | None = None
-        while self._reading():
+        while self.reading():
             moment, stop = self._watch.until()
             now = time.monotonic()
             if now >= moment:
@@ -115,7 +115,7 @@ class _Pump:
     def drain(self, seconds: float) -> None:
         """Takes what is still in the pipes, within the limits, for at most `seconds`."""
         until = time.monotonic() + seconds
-        while self._reading() and time.monotonic() < until:
+        while self.reading() and time.monotonic() < until:
             if len(self.stdout) > self._limits[0] or len(self.stderr) > self._limits[1]:
                 return
             self.step(0.02)
@@ -127,7 +127,8 @@ class _Pump:
                 with contextlib.suppress(OSError):
                     stream.close()
 
-    def _reading(self) -> bool:
+    def reading(self) -> bool:
+        """True while an output stream has not ended."""
         return any(key.events & selectors.EVENT_READ for key in self._selector.get_map().values())
 
     def _write(self, stream: IO[bytes] | None) -> None:
@@ -165,6 +166,8 @@ def _finish(child: subprocess.Popen[bytes], pump: _Pump, stop: Stop) -> int | No
     if stop is Stop.NONE and not _waited(child, STOP_GRACE):
         stop = Stop.DEADLINE
     if stop is Stop.NONE:
+        if pump.reading():
+            _kill(child.pid, signal.SIGKILL)
         return child.returncode
     _kill(child.pid, signal.SIGTERM)
     pump.drain(STOP_GRACE)

@@ -100,6 +100,17 @@ def test_a_command_in_the_background_is_not_left_behind(transport: LocalTranspor
     assert gone("sleep\x0097534")
 
 
+def test_a_process_that_keeps_the_pipes_of_a_login_that_is_gone_is_ended(tmp_path: Path) -> None:
+    shell = tmp_path / "login"
+    shell.write_text("#!/bin/sh\nsleep 97535 &\nexit 0\n")
+    shell.chmod(0o755)
+    start = time.monotonic()
+    reply = local(tmp_path, (str(shell),)).call("here", (Command(SQUEUE),), soon())
+    assert reply.failure is Failure.UNFRAMED
+    assert time.monotonic() - start < 5
+    assert gone("sleep\x0097535")
+
+
 def test_a_flood_is_bounded_where_it_is_printed(transport: LocalTransport, fakes: Fakes) -> None:
     fakes("squeue", "exec head -c 1000000000 /dev/zero")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
