@@ -31,6 +31,11 @@ def unpack(data: bytes) -> Json:
     return load(text)
 
 
+def _plain(text: str) -> str:
+    """A text from a command line, without the half characters that no database takes (and no id has)."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _info(row: tuple[Any, ...] | None) -> SweepInfo | None:
     if row is None:
         return None
@@ -51,7 +56,7 @@ def last_complete(connection: sqlite3.Connection) -> SweepInfo | None:
 
 def sweep(connection: sqlite3.Connection, sweep_id: str) -> SweepInfo | None:
     """The sweep of this id."""
-    return _info(connection.execute("SELECT * FROM heads WHERE id = ?", (sweep_id,)).fetchone())
+    return _info(connection.execute("SELECT * FROM heads WHERE id = ?", (_plain(sweep_id),)).fetchone())
 
 
 def sweeps(connection: sqlite3.Connection) -> tuple[SweepInfo, ...]:
@@ -62,22 +67,23 @@ def sweeps(connection: sqlite3.Connection) -> tuple[SweepInfo, ...]:
 
 def report(connection: sqlite3.Connection, sweep_id: str) -> Json:
     """The report of a sweep; None when it is not kept. Raises `CodecError`."""
-    row = connection.execute("SELECT report FROM sweeps WHERE id = ?", (sweep_id,)).fetchone()
+    row = connection.execute("SELECT report FROM sweeps WHERE id = ?", (_plain(sweep_id),)).fetchone()
     return None if row is None else unpack(row[0])
 
 
 def cassette_name(connection: sqlite3.Connection, sweep_id: str) -> str | None:
     """The name of a sweep's cassette file; None when none is kept."""
-    row = connection.execute("SELECT cassette FROM sweeps WHERE id = ?", (sweep_id,)).fetchone()
+    row = connection.execute("SELECT cassette FROM sweeps WHERE id = ?", (_plain(sweep_id),)).fetchone()
     return None if row is None else row[0]
 
 
 def find_jobs(connection: sqlite3.Connection, text: str, sweep_id: str | None) -> Found:
     """The jobs that an id names, each from the newest kept sweep that holds it (or from the one sweep asked about)."""
+    text = _plain(text)
     rows = connection.execute(
         "SELECT i.key, s.id, i.shown_as FROM job_ids i JOIN sweeps s ON s.seq = i.seq"
         " WHERE i.text = :text AND (:sweep IS NULL OR s.id = :sweep) ORDER BY i.seq",
-        {"text": text, "sweep": sweep_id},
+        {"text": text, "sweep": sweep_id and _plain(sweep_id)},
     ).fetchall()
     newest = {key: JobHit(key, found, shown_as) for key, found, shown_as in rows}
     if newest:

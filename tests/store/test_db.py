@@ -131,6 +131,14 @@ def test_ids_of_any_spelling(store: Store, job_id: str) -> None:
     assert [hit.key for hit in store.find_jobs(f"leo:{job_id}").exact] == [f"leo:{job_id}"]
 
 
+def test_half_a_character_on_the_command_line(store: Store) -> None:
+    store.save_sweep(record(1))
+    assert store.find_jobs("47\udcff", "\udcff").exact == ()
+    assert store.sweep("\udcff") is None
+    assert store.report("\udcff") is None
+    assert store.cassette("\udcff") is None
+
+
 def test_near_ids(store: Store) -> None:
     store.save_sweep(record(1, [job("leo", str(number)) for number in range(40_000, 40_040)]))
     assert store.find_jobs("4003").near == ("40030", "40031", "40032", "40033", "40034")
