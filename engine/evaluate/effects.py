@@ -52,3 +52,9 @@ def carried(lens: Lens, truths: RuleTruths, rule: ast.Rule, thing: Thing) -> Tru
         return FALSE
     found = [truths.truth(rule.id, m.ref) for m in members.things if isinstance(m, Subject) and m.judged]
     return max(found, default=FALSE) if members.whole else max((UNKNOWN, *found))
+
+
+def needed_path(name: str, kind: str) -> ast.Path:
+    """The path of a field that a rule `needs`: its subject's, or of the job that it belongs to (`job.bucket`)."""
+    head, _, tail = name.partition(".")
+    return ast.Path(("job",), tail, "job", "any") if head == "job" and tail else ast.Path((), name, kind, "any")

@@ -11,10 +11,10 @@ from itertools import repeat
 
 from sweeprules.engine.evaluate import settle
 from sweeprules.engine.evaluate.conditions import GONE, Conditions
-from sweeprules.engine.evaluate.effects import carried, field_value
+from sweeprules.engine.evaluate.effects import carried, field_value, needed_path
 from sweeprules.engine.evaluate.frame import Frame
 from sweeprules.engine.evaluate.leaf import Values, negated, pack, unpack
-from sweeprules.engine.evaluate.plan import CARRIED, DECIDE_KIND, Index, Node, Step, index, plan
+from sweeprules.engine.evaluate.plan import DECIDE_KIND, Index, Node, Step, carries, index, plan
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.resolve import Lens
 from sweeprules.engine.evaluate.truths import CODE, TRUTH, T, Table, Truths, U
@@ -123,7 +123,7 @@ class Native:
         return truths & negated(unless, frame.ones)
 
     def _needed(self, name: str, frame: Frame) -> Values:
-        path = ast.Path((), name, frame.kind, "any")
+        path = needed_path(name, frame.kind)
         return Values(frame.raw(path, self.index.fields), path.type)
 
     def _present(self, name: str, frame: Frame) -> int:
@@ -138,7 +138,7 @@ class Native:
         for rule in self.index.raisers.get(flag, ()):
             if rule.on == frame.kind:
                 truths |= int.from_bytes(self.rule(rule.id, frame), "little")
-            elif CARRIED.get(rule.on, ("", "", ""))[1] == frame.kind:
+            elif carries(self.policy, rule, flag, frame.kind):
                 truths |= pack([CODE[carried(self.lens, self.truths, rule, thing)] for thing in frame.things])
         return truths
 

@@ -63,6 +63,13 @@ def index(policy: ast.Policy) -> Index:
     return Index(_frozen(raisers), _frozen(signallers), _frozen(setters), frozenset(fields))
 
 
+def carries(policy: ast.Policy, rule: ast.Rule, flag: str, kind: str) -> bool:
+    """Is a flag that a rule raises on a step or run the flag of its job, and `job` the kind asked about?"""
+    if rule.on not in CARRIED or kind != CARRIED[rule.on][1]:
+        return False
+    return rule.on not in policy.flags[flag].subjects
+
+
 def _once(rules: list[ast.Rule], rule: ast.Rule) -> None:
     if rule not in rules:
         rules.append(rule)
@@ -114,7 +121,7 @@ class _Reader:
             if rule.unless is not None:
                 yield from self._condition(rule.unless, rule.on)
             for name in rule.needs:
-                yield from self._field(rule.on, name)
+                yield from self._field(DECIDE_KIND if name.startswith("job.") else rule.on, name.removeprefix("job."))
             return
         yield from self._setting(node)
 
@@ -191,6 +198,8 @@ class _Reader:
                 yield from self._field(DECIDE_KIND, _PARAM_FIELDS[key])
 
     def _path(self, path: ast.Path) -> Iterator[Node]:
+        if _EARLIER in path.relations:
+            return iter(())
         if not path.relations and path.type != "relation":
             self.paths.add((path.kind, path.field))
         return self._field(path.kind, path.field)
@@ -200,6 +209,8 @@ class _Reader:
             yield Node("field", name, kind)
 
 
+# What stood at the last sweep is a fact; no rule of this sweep changes it.
+_EARLIER = "previous"
 _PARAM_FIELDS = {"bucket": "bucket", "tag": "tags"}
 
 

@@ -9,8 +9,8 @@ from typing import Any as Anything
 from sweeprules.engine.evaluate import reasons, wording
 from sweeprules.engine.evaluate.calc import calculate
 from sweeprules.engine.evaluate.compare import compare
-from sweeprules.engine.evaluate.effects import RuleTruths, carried
-from sweeprules.engine.evaluate.plan import CARRIED, Index, index
+from sweeprules.engine.evaluate.effects import RuleTruths, carried, needed_path
+from sweeprules.engine.evaluate.plan import Index, carries, index
 from sweeprules.engine.evaluate.resolve import Lens, Members, Scope
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import Absent, FactValue, Interval, Ref, Subject, Unknown, World
@@ -79,7 +79,7 @@ class Prover:
     # ------------------------------------------------------------ parts of a rule
 
     def _need(self, rule: ast.Rule, name: str, scope: Scope) -> ConditionProof:
-        value = self.lens.fact(scope.own, name)
+        value = self.lens.value(needed_path(name, rule.on), scope)
         truth = UNKNOWN if isinstance(value, Unknown) else of(not isinstance(value, Absent))
         facts = self._use(scope, name, value)
         return ConditionProof(f"needs {name}", truth, wording.actual(name, value), "known", rule.mark.line, facts)
@@ -146,18 +146,20 @@ class Prover:
             yield from self._use(scope, wording.right(right), worth)
 
     def _flagged(self, condition: ast.Flagged, scope: Scope) -> ConditionProof:
-        found = [(rule, self._raised(rule, scope)) for rule in self._index.raisers.get(condition.flag, ())]
+        found = [
+            (rule, self._raised(rule, condition.flag, scope)) for rule in self._index.raisers.get(condition.flag, ())
+        ]
         truths = [(rule, truth) for rule, truth in found if truth is not None]
         truth = max((t for _, t in truths), default=FALSE)
         actual = ", ".join(f"{rule.id} is {t.word}" for rule, t in truths)
         parts = tuple(self._because(rule, scope) for rule, t in truths if t is truth is UNKNOWN)
         return ConditionProof(f"flagged: {condition.flag}", truth, actual, "raised", condition.mark.line, (), parts)
 
-    def _raised(self, rule: ast.Rule, scope: Scope) -> Truth | None:
+    def _raised(self, rule: ast.Rule, flag: str, scope: Scope) -> Truth | None:
         kind = scope.own.ref.kind if isinstance(scope.own, Subject) else ""
         if rule.on == kind and isinstance(scope.own, Subject):
             return self._truths.truth(rule.id, scope.own.ref)
-        if CARRIED.get(rule.on, ("", "", ""))[1] == kind:
+        if carries(self._policy, rule, flag, kind):
             return carried(self.lens, self._truths, rule, scope.own)
         return None
 
@@ -227,7 +229,7 @@ class Prover:
         gone: set[str] = set()
         parts: list[ConditionProof] = []
         for rule in self._index.signallers.get((own.ref.kind, item.name), ()):
-            needs = [self.lens.fact(own, name) for name in rule.needs]
+            needs = [self.lens.value(needed_path(name, rule.on), scope) for name in rule.needs]
             absent = [need.reason or "absent" for need in needs if isinstance(need, Absent)]
             gone.update(absent)
             if absent:

@@ -1,0 +1,35 @@
+"""The one word for how a job is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sweeprules.engine.facts import FactValue, Unknown
+from sweeprules.engine.verdicts import Flag
+
+
+def health(flags: Iterable[Flag], facts: Mapping[str, FactValue]) -> str:
+    """The first that holds of flagged, unknown, exempt, starting, waiting, ended, healthy (catalogue e.3).
+
+    `facts` gives `state`, `liveness` and `progress` as rules see them; one that is missing counts as unknown. Exempt
+    and resolved flags do not make a job flagged.
+    """
+    flags = tuple(flags)
+    starting = any(flag.name == "bringup" for flag in flags)
+    state = facts.get("state")
+    if any(flag.severity in ("warning", "critical") and not (flag.exempt or flag.resolved) for flag in flags):
+        return "flagged"
+    if not isinstance(state, str) or (state == "RUNNING" and not starting and _unseen(facts)):
+        return "unknown"
+    if any(flag.exempt for flag in flags):
+        return "exempt"
+    if starting:
+        return "starting"
+    if state == "PENDING":
+        return "waiting"
+    return "healthy" if state == "RUNNING" else "ended"
+
+
+def _unseen(facts: Mapping[str, FactValue]) -> bool:
+    # Absent progress is a bucket that is not asked; absent liveness is not a thing that can be.
+    return any(name not in facts or isinstance(facts[name], Unknown) for name in ("liveness", "progress"))

@@ -1,0 +1,66 @@
+"""Generated policies and worlds: durable-rules finds what the native evaluator finds, or says that it could not look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from sweeprules.engine.durable.checked import check
+from sweeprules.engine.durable.run import Session
+from sweeprules.engine.durable.runner import Child
+from sweeprules.engine.evaluate.native import evaluate
+from sweeprules.engine.facts import World
+from sweeprules.engine.language.ast import Policy
+from tests.engine import strategies as gen
+
+RENEW = 1500
+"""Rulesets after which a new child takes over: the engine never gives a ruleset's memory back."""
+
+
+class Kept:
+    """One child that is kept over many examples, and renewed where it has loaded many rulesets."""
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+
+    def session(self) -> Session:
+        if self._session is None or self._session.loaded > RENEW:
+            self.close()
+            self._session = Session(Child(deadline=3600.0))
+        return self._session
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.child.close()
+            self._session = None
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[Kept]:
+    child = Kept()
+    yield child
+    child.close()
+
+
+def agree(kept: Kept, policy: Policy, world: World) -> None:
+    truths = evaluate(policy, world)
+    result = check(policy, world, truths, session=kept.session())
+    if result.failure is not None:
+        kept.close()
+    assert result.status == "equal", (result.failure, result.divergence and result.divergence.differences)
+    assert not result.left_out
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(policy=gen.policies(), world=gen.worlds())
+def test_checked_equals_native(kept: Kept, policy: Policy, world: World) -> None:
+    agree(kept, policy, world)
+
+
+@pytest.mark.deep
+@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(policy=gen.policies(), world=gen.worlds())
+def test_checked_equals_native_at_length(kept: Kept, policy: Policy, world: World) -> None:
+    agree(kept, policy, world)
