@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from sweeprules.engine.observation import Failure, Observation
-from sweeprules.store.codec import CodecError, Json, dump, load
+from sweeprules.store.codec import CodecError, Json, decode_float, dump, encode_float, load
 from sweeprules.store.errors import StoreError
 from sweeprules.store.files import read_bounded, write_atomic
 
@@ -208,6 +208,9 @@ def _encode_field(value: object) -> Json:
             return {"base64": base64.b64encode(value).decode("ascii")}
     if isinstance(value, tuple):
         return list(value)
+    if isinstance(value, float):
+        # A remote clock is whatever the cluster printed: it must not keep a sweep from being recorded.
+        return encode_float(value)
     return cast(Json, str(value) if isinstance(value, Failure) else value)
 
 
@@ -249,9 +252,10 @@ def _decode_int(value: Json, name: str) -> int:
 
 
 def _decode_float(value: Json, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise CodecError(f"{name!r} should be a number")
-    return float(value)
+    try:
+        return decode_float(value)
+    except CodecError as error:
+        raise CodecError(f"{name!r} should be a number: {error}") from error
 
 
 def _decode_failure(value: Json, name: str) -> Failure:

@@ -65,9 +65,9 @@ def encode_fact(value: FactValue) -> Json:
 
 
 def _encode_value(value: Value) -> Json:
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(value)}
-    if isinstance(value, bool | int | float | str):
+    if isinstance(value, float):
+        return encode_float(value)
+    if isinstance(value, bool | int | str):
         return value
     if isinstance(value, Interval):
         ends: dict[str, Json] = {"sure": value.sure}
@@ -76,6 +76,11 @@ def _encode_value(value: Value) -> Json:
         plain = {key: _encode_value(item) for key, item in value.items()}
         return {"map": plain} if _FORMS & plain.keys() else plain
     return [_encode_value(item) for item in value]
+
+
+def encode_float(value: float) -> Json:
+    """A float as JSON; one that is not finite as `{"float": ...}`."""
+    return value if math.isfinite(value) else {"float": repr(value)}
 
 
 def decode_fact(document: Json) -> FactValue:
@@ -102,16 +107,25 @@ def _decode_mapping(document: dict[str, Json]) -> Value:
     if "map" in document:
         return {key: _decode_value(item) for key, item in _mapping(document["map"], "map").items()}
     if "float" in document:
-        try:
-            return float(_text(document, "float"))
-        except ValueError as error:
-            raise CodecError(str(error)) from error
+        return decode_float(document)
     if "sure" in document:
         sure, possible = document["sure"], document.get("possible")
         if not isinstance(sure, int) or not (possible is None or isinstance(possible, int)):
             raise CodecError("an interval has whole numbers for ends")
         return Interval(sure, possible)
     return {key: _decode_value(item) for key, item in document.items()}
+
+
+def decode_float(document: Json) -> float:
+    """The float that `encode_float` wrote. Raises `CodecError`."""
+    if isinstance(document, dict):
+        try:
+            return float(_text(document, "float"))
+        except ValueError as error:
+            raise CodecError(str(error)) from error
+    if isinstance(document, bool) or not isinstance(document, int | float):
+        raise CodecError("a number was expected")
+    return float(document)
 
 
 def encode_subject(subject: Subject) -> Json:
@@ -151,11 +165,13 @@ def decode_subject(document: Json) -> Subject:
 
 
 def _encode_source(source: Source) -> Json:
-    return [source.observation, source.command, source.login, source.line, source.at, source.position]
+    at = None if source.at is None else encode_float(source.at)
+    return [source.observation, source.command, source.login, source.line, at, source.position]
 
 
 def _decode_source(document: Json) -> Source:
-    return Source(*cast(list[Any], _sequence(document)))
+    observation, command, login, line, at, position = cast(list[Any], _sequence(document))
+    return Source(observation, command, login, line, None if at is None else decode_float(at), position)
 
 
 def _encode_relation(relation: Relation) -> Json:

@@ -96,7 +96,7 @@ OBSERVATIONS = st.builds(
     login=TEXT,
     argv=TEXTS,
     items=TEXTS,
-    started_at=st.floats(0, 4e9),
+    started_at=st.floats(allow_nan=False),
     duration=st.floats(0, 1e6),
     exit=st.one_of(st.none(), st.integers(0, 255)),
     stdout=st.binary(max_size=40),
@@ -105,5 +105,5 @@ OBSERVATIONS = st.builds(
     cut=st.integers(0, 2**50),
     failure=st.sampled_from(list(Failure)),
     detail=TEXT,
-    remote_clock=st.one_of(st.none(), st.floats(0, 4e9)),
+    remote_clock=st.one_of(st.none(), st.floats(allow_nan=False)),
 )

@@ -80,7 +80,8 @@ def test_equal_cassettes_have_equal_bytes() -> None:
 
 def test_each_line_fits_the_schema() -> None:
     validator = Draft202012Validator(builtin.schema("cassette"))
-    for line in lines(sample(SEEN, FAILED).to_bytes()):
+    odd = replace(SEEN, id="leo/3.1", remote_clock=float("inf"))
+    for line in lines(sample(SEEN, FAILED, odd).to_bytes()):
         validator.validate(json.loads(line))
     assert not validator.is_valid({"cassette": 2})
     assert not validator.is_valid({"id": "leo/1.1"})
