@@ -82,13 +82,14 @@ def compile_site(choice: SiteChoice) -> Loaded:
 def compile_load(choice: SiteChoice, load: SiteLoad) -> Loaded:
     """As `compile_site`, from files that were read already."""
     from sweeprules.engine.language.load import load_policy
+    from sweeprules.store.builtin import schema
 
     catalogue = load_catalogue()
     errors = [p for p in load.problems if p.severity == "error"]
     warnings = [p for p in load.problems if p.severity != "error"]
     policy: Policy | None = None
     try:
-        policy = load_policy(load.layers, catalogue, templates=template_names(load))
+        policy = load_policy(load.layers, catalogue, schema=schema("rules"), templates=template_names(load))
     except PolicyError as error:
         errors += error.problems
     errors += template_problems(load)
