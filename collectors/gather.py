@@ -151,7 +151,7 @@ def logs_wanted(
     ended: list[Job] = []
     for job in jobs.values():
         if job.state in TERMINAL:
-            if not _settled(job, memos.get(job.job_id)):
+            if not is_settled(job.facts, memos.get(job.job_id)):
                 ended.append(job)
         elif job.state != "PENDING":
             running.append(job)
@@ -164,11 +164,11 @@ def logs_wanted(
     return wanted, tuple(job.job_id for job in ended[MAX_ENDED:])
 
 
-def _settled(job: Job, memo: JobMemo | None) -> bool:
+def is_settled(facts: Mapping[str, FactValue], memo: JobMemo | None) -> bool:
     """True when a complete sweep already judged this very end of the job."""
     if memo is None or not memo.settled:
         return False
-    ended = _number(job.facts.get("ended"))
+    ended = _number(facts.get("ended"))
     return memo.ended is None or ended is None or abs(memo.ended - ended) < 1
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sweeprules.collectors.cluster import cluster_subject
-from sweeprules.collectors.gather import Gathered
+from sweeprules.collectors.gather import Gathered, is_settled
 from sweeprules.collectors.logs.facts import FoundLog, LogReading, log_facts
 from sweeprules.collectors.logs.failure import signature, signature_text
 from sweeprules.collectors.logs.scan import Matcher, prepare
@@ -39,7 +39,7 @@ _NAME_TAG = re.compile(r"eval-[^\s_]+_\S+")
 
 @dataclass(frozen=True, slots=True)
 class Normalised:
-    """The subjects of one cluster, and what its logs leave to the next sweep, by job id."""
+    """The subjects of one cluster, and what its logs leave to the next sweep, by job key."""
 
     subjects: tuple[Subject, ...]
     logs: Mapping[str, LogMemo]
@@ -115,7 +115,7 @@ class _Jobs:
             "first_seen": memo.first_seen if memo is not None else self.gathered.now,
             "signature": self._signature(job_id, facts, reading),
         }
-        settled = memo is not None and memo.settled and facts.get("state") in TERMINAL
+        settled = facts.get("state") in TERMINAL and is_settled(facts, memo)
         return Subject(
             Ref("job", key),
             MappingProxyType(facts),
@@ -137,7 +137,7 @@ class _Jobs:
             float(started) if isinstance(started, int | float) else None,
         )  # fmt: skip
         if reading.memo is not None:
-            self.memos[job_id] = reading.memo
+            self.memos[f"{self.cluster}:{job_id}"] = reading.memo
         if isinstance(where, FoundLog):
             stat = source(where.observation, where.path)
             of_tail = source(tail.observation) if tail is not None else stat
@@ -151,7 +151,7 @@ class _Jobs:
         memo = signature(facts, reading.raised)
         if memo is None:
             return Unknown(Reason.NOT_READ, "neither the log nor the exit was read")
-        self.signatures[job_id] = memo
+        self.signatures[f"{self.cluster}:{job_id}"] = memo
         return signature_text(memo)
 
 

@@ -84,15 +84,11 @@ class ClusterMemo:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The state that a sweep starts from. `edges` are dependency edges ever seen, as (waiting, awaited) job keys.
-
-    `overlaps` are pairs of keys of one name that were RUNNING at once in some sweep, smaller key first.
-    """
+    """The state that a sweep starts from. `edges` are dependency edges ever seen, as (waiting, awaited) job keys."""
 
     jobs: Mapping[str, JobMemo] = field(default_factory=dict)
     clusters: Mapping[str, ClusterMemo] = field(default_factory=dict)
     edges: frozenset[tuple[str, str]] = frozenset()
-    overlaps: frozenset[tuple[str, str]] = frozenset()
 
     def of_cluster(self, cluster: str) -> dict[str, JobMemo]:
         """Its jobs by id."""
@@ -105,7 +101,6 @@ class Prior:
             "jobs": [asdict(self.jobs[key]) for key in sorted(self.jobs)],
             "clusters": {name: asdict(memo) for name, memo in sorted(self.clusters.items())},
             "edges": sorted(map(list, self.edges)),
-            "overlaps": sorted(map(list, self.overlaps)),
         }
 
     @classmethod
@@ -120,7 +115,6 @@ class Prior:
             {job.key: job for job in jobs},
             {name: ClusterMemo(**memo) for name, memo in data["clusters"].items()},
             frozenset((first, second) for first, second in data["edges"]),
-            frozenset((first, second) for first, second in data["overlaps"]),
         )
 
 

@@ -132,7 +132,8 @@ def _named(names: Iterable[str], wanted: Wanted) -> tuple[tuple[str, ...], bool]
     """The names that hold the job's id, best first, and whether others might be a task of some array instead.
 
     `*_ID.out`; for an ended job `*[_-.]ID.*`, a blank or nothing before the id too. `11_2.out` is job 2's only when
-    the job's own name is `11`; it is nobody's here when 11 is an array that we know. Output files come before others, short names before long ones.
+    the job's own name is `11`; it is nobody's here when 11 is an array that we know. Output files come
+    before others, short names before long ones.
     """
     number = "|".join(re.escape(job_id) for job_id in wanted.ids)
     tail = rf"(?P<mark>^|[_\-. ])(?:{number})\." if wanted.ended else rf"(?P<mark>_)(?:{number})\.out\Z"
