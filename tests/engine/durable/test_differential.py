@@ -1,4 +1,4 @@
-"""Generated policies and worlds: durable-rules finds what the native evaluator finds, or says that it could not look."""
+"""Generated policies and worlds: durable-rules finds what the native evaluator finds."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def agree(kept: Kept, policy: Policy, world: World) -> None:
     assert not result.left_out
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(policy=gen.policies(), world=gen.worlds())
 def test_checked_equals_native(kept: Kept, policy: Policy, world: World) -> None:
     agree(kept, policy, world)

@@ -1,0 +1,153 @@
+"""The check of the native evaluator by durable-rules: what both found, compared, and a reproducer where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sweeprules.engine.durable.compile import computed
+from sweeprules.engine.durable.encode import NameCollisionError
+from sweeprules.engine.durable.program import Program, program
+from sweeprules.engine.durable.reproducer import reproducer
+from sweeprules.engine.durable.run import DurableTruths, Session, run
+from sweeprules.engine.durable.runner import Child, ChildLostError, DurableFailure, available
+from sweeprules.engine.facts import Ref, World
+from sweeprules.engine.language.ast import Policy
+from sweeprules.engine.truth import FALSE, TRUE, Truth
+
+NativeTruths = Mapping[Ref, Mapping[str, Truth]]
+DEADLINE = 120.0
+"""Seconds that a whole check may take; a sweep of thousands of jobs takes a few."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Difference:
+    """One rule on one subject of which the two evaluators say different things, in words."""
+
+    rule: str
+    ref: Ref
+    native: str
+    durable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """All differences of one check, and plain data to reproduce them from."""
+
+    differences: tuple[Difference, ...]
+    reproducer: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """How a check ended. Only `equal` says that both evaluators agree; in no case does it change a verdict.
+
+    `unavailable`: durable-rules can not be had here. `skipped` counts the subjects that native judged alone;
+    `left_out` are the rules that it judged alone, with why.
+    """
+
+    status: Literal["equal", "differs", "failed", "unavailable"]
+    divergence: Divergence | None = None
+    failure: DurableFailure | None = None
+    skipped: Mapping[Ref, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    firings: int = 0
+
+    @property
+    def diverged(self) -> bool:
+        """Whether `engine-divergence` is to be flagged: the two differ, or durable-rules crashed or ran out of time."""
+        return self.status in ("differs", "failed")
+
+
+def run_durable(
+    policy: Policy,
+    world: World,
+    given: NativeTruths | None = None,
+    *,
+    deadline: float = DEADLINE,
+    fault: str = "",
+    session: Session | None = None,
+    compiled: Program | None = None,
+) -> DurableTruths | DurableFailure:
+    """The true (and false) sets by durable-rules alone.
+
+    `given` are truths for the subjects that can not be encoded. `fault` is the value of SWEEPRULES_ENGINE_FAULT. A
+    `session` keeps one child over many runs and then sets the deadline itself.
+    """
+    try:
+        made = compiled or program(policy)
+        if session is not None:
+            return run(made, policy, world, session, given or {})
+        with Child(deadline, fault) as child:
+            return run(made, policy, world, Session(child), given or {})
+    except ChildLostError as lost:
+        return lost.failure
+    except NameCollisionError as error:
+        return DurableFailure("engine", str(error))
+
+
+def check(
+    policy: Policy,
+    world: World,
+    truths: NativeTruths,
+    *,
+    deadline: float = DEADLINE,
+    fault: str = "",
+    session: Session | None = None,
+    compiled: Program | None = None,
+) -> CheckResult:
+    """Compare durable-rules with the truths of the native evaluator (`exemption:ID` keys are compared where given)."""
+    found = run_durable(policy, world, truths, deadline=deadline, fault=fault, session=session, compiled=compiled)
+    if isinstance(found, DurableFailure):
+        return CheckResult("unavailable" if found.kind == "unavailable" else "failed", failure=found)
+    differences = tuple(sorted(_differences(truths, found)))
+    skipped, out = found.skipped, found.left_out
+    if not differences:
+        return CheckResult("equal", skipped=skipped, left_out=out, firings=found.firings)
+    divergence = Divergence(differences, reproducer(policy, world, differences, truths, found))
+    return CheckResult("differs", divergence, None, skipped, out, found.firings)
+
+
+def _differences(truths: NativeTruths, found: DurableTruths) -> list[Difference]:
+    native: dict[Truth, dict[str, set[Ref]]] = {TRUE: {}, FALSE: {}}
+    for ref, row in truths.items():
+        for rule, truth in row.items():
+            if truth in native:
+                native[truth].setdefault(rule, set()).add(ref)
+    differences = []
+    known = truths.keys()
+    for truth, sets in ((TRUE, found.true), (FALSE, found.false)):
+        for rule in sets:
+            theirs = sets[rule] & known if rule.startswith("exemption:") else sets[rule]
+            ours = native[truth].get(rule, set()) - found.skipped.keys()
+            for ref in ours ^ theirs:
+                if rule.startswith("exemption:") and rule not in truths[ref]:
+                    continue
+                said = truths.get(ref, {}).get(rule)
+                word = "nothing" if said is None else said.word
+                differences.append(Difference(rule, ref, word, truth.word if ref in theirs else f"not {truth.word}"))
+    return differences
+
+
+def leaf_report(policy: Policy) -> tuple[int, int]:
+    """How many leaf conditions of the rules and exemptions durable-rules computes itself, and how many are lowered."""
+    conditions = [c for rule in policy.rules.values() for c in (rule.when, rule.unless) if c is not None]
+    conditions += [exemption.when for exemption in policy.exemptions]
+    leaves = [own for condition in conditions for own in computed(policy, condition)]
+    return sum(leaves), len(leaves) - sum(leaves)
+
+
+__all__ = [
+    "DEADLINE",
+    "CheckResult",
+    "Difference",
+    "Divergence",
+    "DurableFailure",
+    "DurableTruths",
+    "Session",
+    "available",
+    "check",
+    "leaf_report",
+    "run_durable",
+]
