@@ -160,8 +160,9 @@ class _Parser:
     def _param(self, token: _Token) -> _Term:
         name = token.text[1:]
         if name not in self._scope.names.params:
-            where = " (a list is no number)" if name in self._scope.names.lists else ""
-            self._scope.unknown(token.mark, "param", name, self._scope.names.params, of=where)
+            if name in self._scope.names.lists:
+                raise self._fail(token.mark, f"{token.text} is a list, which is no number")
+            self._scope.unknown(token.mark, "param", name, self._scope.names.params)
             return _Term(ParamRef(name), ANY, token.mark)
         return _Term(ParamRef(name), self._quantity(self._scope.names.param_types[name], token), token.mark)
 

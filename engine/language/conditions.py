@@ -27,7 +27,7 @@ from sweeprules.engine.language.paths import CONDITION_WORDS, Found, resolve, re
 from sweeprules.engine.language.rights import constant, right
 from sweeprules.engine.language.scope import Scope, View
 from sweeprules.engine.language.shape import quote
-from sweeprules.engine.language.types import ANY, COUNT, INTERVAL, NUMBERS, QUANTITIES, Type, worded
+from sweeprules.engine.language.types import ANY, COUNT, INTERVAL, QUANTITIES, Type, worded
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 
 TRUTH_WORDS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
@@ -131,6 +131,7 @@ def _at_least(scope: Scope, entry: Entry) -> Condition | None:
     of, number, evaluable = (entry.value.get(key) for key in ("of", "n", "evaluable"))
     ignoring = _reasons(scope, entry.value.get("ignoring"))
     operands = [_operand(scope, node) for node in of.items] if of is not None else []
+    _refuse_repeats(scope, of)
     least = _quorum(scope, number, len(operands)) if number is not None else None
     test = compare(scope, evaluable, COUNT, bare=True) if evaluable is not None else None
     if (number is not None and least is None) or (evaluable is not None and test is None):
@@ -153,6 +154,15 @@ def _operand(scope: Scope, node: Node) -> Condition | Signalled | None:
         )
         return None
     return Signalled(name, node.mark)
+
+
+def _refuse_repeats(scope: Scope, of: Node | None) -> None:
+    """Reports a signal that would count twice towards one quorum."""
+    seen: set[str] = set()
+    for node in of.items if of is not None else ():
+        if node.kind == "text" and node.text in seen:
+            scope.report(node.mark, f"the signal {quote(node.text)} would count twice")
+        seen.add(node.text if node.kind == "text" else "")
 
 
 def _quorum(scope: Scope, node: Node, operands: int) -> Right | None:
@@ -216,7 +226,7 @@ def _of_total(
         member = _summed(scope, entry)
         if member is None:
             return None
-        summed, total = member.path, _total(member.type)
+        summed, total = member.path, member.type
     if entry.value.get("if_empty") is not None:
         scope.report(entry.value.key_mark("if_empty"), f"a {entry.key} over no member is 0, whatever if_empty says")
         return None
@@ -235,11 +245,6 @@ def _summed(scope: Scope, entry: Entry) -> Found | None:
         scope.report(mark, f"{quote(name)} is {worded(found.type)}; sum needs a number, duration or size")
         return None
     return found
-
-
-def _total(member: Type) -> Type:
-    """The type of a sum: over members that may be missing it is an interval, as a count is."""
-    return Type("interval", member.unit) if member.base in NUMBERS else member
 
 
 def _quantity(

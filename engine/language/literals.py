@@ -34,10 +34,11 @@ def inferred(node: Node) -> Typed | None:
 
 
 def literal(scope: Scope, node: Node, expected: Type) -> Const | None:
-    """The literal as a value of the expected type; None after reporting why it is none."""
+    """The literal as a value of the expected type; None after reporting why it is none.
+
+    What is no scalar was reported with the schema.
+    """
     if node.kind in {"bad", "map", "list", "null"}:
-        if node.kind == "null":
-            scope.report(node.mark, f"nothing stands here; expected {worded(expected)}", "null is no value")
         return None
     if expected.base == "any":
         found = inferred(node)
@@ -117,8 +118,10 @@ def values(scope: Scope, node: Node, item: Type) -> Const | None:
         source = str(node.value)
         name = source[1:]
         if name not in scope.names.lists:
-            where = " (a param is one value; a list is needed)" if name in scope.names.params else ""
-            scope.unknown(node.mark, "list", name, scope.names.lists, of=where)
+            if name in scope.names.params:
+                scope.report(node.mark, f"{quote(source)} is a param, which is one value", "a list is needed here")
+            else:
+                scope.unknown(node.mark, "list", name, scope.names.lists)
             return None
         node = scope.names.lists[name]
     if node.kind != "list":

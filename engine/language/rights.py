@@ -38,7 +38,7 @@ def right(scope: Scope, node: Node, expected: Type, *, limit: bool = False) -> T
         return None
     why = clash(expected, found.type)
     if why:
-        scope.report(node.mark, f"{quote(node.text) if node.kind == 'text' else 'this'}: {why}")
+        scope.report(node.mark, f"{quote(node.text) if node.kind == 'text' else 'what is computed here'}: {why}")
         return None
     return found
 
@@ -74,8 +74,10 @@ def _param(scope: Scope, node: Node, name: str) -> Typed | None:
     names = scope.names
     if name in names.params:
         return Typed(ParamRef(name), names.param_types[name])
-    where = " (a list stands only behind in, not_in and contains_any)" if name in names.lists else ""
-    scope.unknown(node.mark, "param", name, names.params, of=where)
+    if name in names.lists:
+        scope.report(node.mark, f"{quote(node.text)} is a list", "it stands behind in, not_in and contains_any alone")
+    else:
+        scope.unknown(node.mark, "param", name, names.params)
     return None
 
 

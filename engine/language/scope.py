@@ -86,6 +86,6 @@ class Scope:
         """Adds `unknown WHAT WORD`, with the nearest known name."""
         names = sorted(known)
         hint = nearest(word, names)
-        if not hint and 0 < len(names) <= 8:
-            hint = f"expected {listed(names)}"
-        self.report(mark, f"unknown {what} {quote(word)}{of}", hint or ("" if names else f"no {what} is declared"))
+        if not hint and "expected" not in of:
+            hint = f"expected {listed(names)}" if 0 < len(names) <= 8 else "" if names else f"no {what} is declared"
+        self.report(mark, f"unknown {what} {quote(word)}{of}", hint)

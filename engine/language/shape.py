@@ -95,8 +95,8 @@ def _problems(error: ValidationError, root: Node) -> Iterator[Problem]:
         return
     if error.validator == "additionalProperties":
         yield from _unknown_keys(error, node)
-    elif error.schema is False:
-        yield Problem(key_mark, f"the key {quote(error.absolute_path[-1])} does not fit here", "")
+    elif error.validator == "not":
+        yield Problem(key_mark, *_misplaced(error))
     elif "propertyNames" in error.absolute_schema_path:
         yield Problem(node.key_mark(str(error.instance)), *_of_key(error))
     else:
@@ -135,6 +135,12 @@ def _of_key(error: ValidationError) -> _Words:
         names = [str(word) for word in _value(error)]
         return f"unknown key {quote(error.instance)}; expected {listed(names)}", nearest(str(error.instance), names)
     return f"the key {quote(error.instance)} does not fit", ""
+
+
+def _misplaced(error: ValidationError) -> _Words:
+    """`{"not": {}}` marks what can not stand beside the other keys."""
+    own = _schema(error).get("x-message", {}).get("not")
+    return str(own) if own else f"the key {quote(error.absolute_path[-1])} does not fit here", ""
 
 
 # ---------------------------------------------------------------- words
@@ -225,10 +231,6 @@ def _dependent(error: ValidationError, node: Node) -> _Words:
     return "a key is missing that another key here needs: " + error.message.replace("'", "`"), ""
 
 
-def _not_allowed(error: ValidationError, node: Node) -> _Words:
-    return f"{_got(node)} does not fit here", ""
-
-
 _WORDS: dict[str, Callable[[ValidationError, Node], _Words]] = {
     "type": _type,
     "anyOf": _alternatives,
@@ -246,5 +248,4 @@ _WORDS: dict[str, Callable[[ValidationError, Node], _Words]] = {
     "exclusiveMaximum": _bound,
     "uniqueItems": _repeated,
     "dependentRequired": _dependent,
-    "not": _not_allowed,
 }

@@ -49,9 +49,13 @@ def _cycle(
         return None
     mark, name, edge = inside[0]
     way = [name, *_path(graph, edge.to, name)]
-    steps = " -> ".join(f"{one} (line {_mark_of(policy, one).line})" for one in way[:6])
+    steps = " -> ".join(f"{one} ({_place(_mark_of(policy, one), mark)})" for one in way[:6])
     more = f" -> ... ({len(way) - 6} more)" if len(way) > 6 else ""
     return Problem(mark, f"a cycle through {edge.through}: {steps}{more}", "a rule can not depend on its own denial")
+
+
+def _place(mark: Mark, beside: Mark) -> str:
+    return f"line {mark.line}" if mark.file == beside.file else f"{mark.file}:{mark.line}"
 
 
 def _path(graph: Mapping[str, tuple[Edge, ...]], start: str, goal: str) -> list[str]:

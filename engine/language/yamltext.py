@@ -264,7 +264,11 @@ class _Builder:
             return
         assert frame.key is not None
         (word, mark), frame.key = frame.key, None
-        if word not in frame.seen:
+        # What a merge key brings is taken over, so that its one mistake is not told as many.
+        for entry in node.entries if word == "<<" else ():
+            if entry.key not in frame.seen:
+                frame.entries.append(entry)
+        if word not in frame.seen and word != "<<":
             frame.seen[word] = mark
             frame.entries.append(Entry(word, mark, node))
 
