@@ -38,9 +38,15 @@ def right(scope: Scope, node: Node, expected: Type, *, limit: bool = False) -> T
         return None
     why = clash(expected, found.type)
     if why:
-        scope.report(node.mark, f"{quote(node.text) if node.kind == 'text' else 'what is computed here'}: {why}")
+        what = quote(node.text) if node.kind == "text" else "what is computed here"
+        scope.report(node.mark, f"{what}: {why}", _declared(scope, found.right))
         return None
     return found
+
+
+def _declared(scope: Scope, found: Right) -> str:
+    """Where the param was declared, which may be another file than the one that uses it."""
+    return f"declared at {scope.names.params[found.name].mark}" if isinstance(found, ParamRef) else ""
 
 
 def _literal(scope: Scope, node: Node, expected: Type, limit: bool) -> Typed | None:
