@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from sweeprules.collectors.gather import Gathered
+from sweeprules.collectors.launchers import refusal_means, refusals
 from sweeprules.collectors.slurm.jobs import source
 from sweeprules.collectors.slurm.rounds import Scheduled
 from sweeprules.engine.facts import (
@@ -79,8 +81,8 @@ def status(gathered: Gathered) -> Status:
     return "partial" if because(gathered) else "swept"
 
 
-def cluster_subject(gathered: Gathered, jobs: Iterable[Ref]) -> Subject:
-    """The cluster with its jobs; how whole that relation is follows what could be read."""
+def cluster_subject(gathered: Gathered, jobs: Iterable[Ref], zone: ZoneInfo) -> Subject:
+    """The cluster with its jobs and certificates; how whole the jobs are follows what could be read."""
     facts = _recorded(gathered.record, gathered.now) | {
         "status": status(gathered),
         "since": gathered.since,
@@ -96,7 +98,9 @@ def cluster_subject(gathered: Gathered, jobs: Iterable[Ref]) -> Subject:
         facts |= {"squeue_ok": False, "sacct_ok": False, "empty_answers": _silent_logins(gathered)}
         return _subject(gathered.record.name, facts, {}, Relation((), Completeness.UNKNOWN, Reason.READ_FAILED))
     facts |= _said(scheduled)
-    return _subject(gathered.record.name, facts, _sources(scheduled), _jobs(scheduled, jobs))
+    facts["submit_refusals"] = refusals(gathered.launchers, gathered.record, zone)
+    facts["refusal_means"] = refusal_means(gathered.launchers, gathered.record)
+    return _subject(gathered.record.name, facts, _sources(scheduled), _jobs(scheduled, jobs), gathered)
 
 
 def _silent_logins(gathered: Gathered) -> int:
@@ -167,8 +171,18 @@ def _jobs(scheduled: Scheduled, jobs: Iterable[Ref]) -> Relation:
     return Relation(members)
 
 
-def _subject(name: str, facts: Mapping[str, FactValue], sources: Mapping[str, Source], jobs: Relation) -> Subject:
-    return Subject(Ref("cluster", name), MappingProxyType(dict(facts)), MappingProxyType(dict(sources)), {"jobs": jobs})
+def _subject(
+    name: str,
+    facts: Mapping[str, FactValue],
+    sources: Mapping[str, Source],
+    jobs: Relation,
+    gathered: Gathered | None = None,
+) -> Subject:
+    relations = {"jobs": jobs}
+    if gathered is not None:
+        refs = tuple(Ref("credential", f"{name}:{cert.path}") for cert, _ in gathered.certs)
+        relations["credentials"] = Relation(refs)
+    return Subject(Ref("cluster", name), MappingProxyType(dict(facts)), MappingProxyType(dict(sources)), relations)
 
 
 def counts(jobs: Iterable[Subject], buckets: Mapping[Ref, str], *, whole: bool) -> dict[str, FactValue]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from sweeprules.collectors.logs.find import Naming, read_stats
+from sweeprules.collectors.credentials import Certificate, certificates
+from sweeprules.collectors.launchers import Launchers, listing_commands, newest_paths, read_launchers, tail_commands
+from sweeprules.collectors.logs.find import Naming, Stats, read_stats
 from sweeprules.collectors.logs.locate import Wanted, want
 from sweeprules.collectors.logs.rounds import LogMarks, Logs, read_logs, stat_command, unread
 from sweeprules.collectors.prior import ClusterMemo, JobMemo, LogMemo, Prior
@@ -22,8 +24,9 @@ from sweeprules.collectors.slurm.rounds import (
     terms,
 )
 from sweeprules.collectors.slurm.states import TERMINAL
-from sweeprules.collectors.slurm.text import parse_id
-from sweeprules.engine.facts import FactValue, Unknown
+from sweeprules.collectors.slurm.text import Separators, parse_id
+from sweeprules.collectors.suspects import WorkerLog, read_workers
+from sweeprules.engine.facts import FactValue, Ref, Unknown
 from sweeprules.engine.observation import Failure, Observation
 from sweeprules.engine.site import ClusterRecord
 
@@ -47,15 +50,17 @@ class Gathered:
     memo: ClusterMemo
     memos: Mapping[str, JobMemo]
     scheduled: Scheduled | None
-    jobs: Mapping[str, Job]
-    logs: Logs
-    login: str
-    logins_tried: tuple[str, ...]
-    attempts: tuple[Attempted, ...]
-    observations: tuple[Observation, ...]
+    jobs: Mapping[str, Job] = field(default_factory=dict)
+    logs: Logs = field(default_factory=lambda: Logs({}, {}))
+    certs: tuple[tuple[Certificate, Observation], ...] = ()
+    launchers: Launchers = field(default_factory=lambda: Launchers(False))
+    workers: Mapping[str, tuple[WorkerLog, ...]] = field(default_factory=dict)
+    login: str = ""
+    logins_tried: tuple[str, ...] = ()
+    attempts: tuple[Attempted, ...] = ()
+    observations: tuple[Observation, ...] = ()
     late: bool = False
     """True when the cluster's deadline cut the gathering short."""
-    extra: Mapping[str, Observation] = field(default_factory=dict)
 
 
 def gather_first(record: ClusterRecord, session: Asks, prior: Prior, now: float, nonce: str) -> Gathered:
@@ -68,70 +73,100 @@ def gather_first(record: ClusterRecord, session: Asks, prior: Prior, now: float,
     since = memo.last_good if memo.last_good is not None else now - FIRST_WINDOW
     memos = prior.of_cluster(record.name)
     with_terms = terms(record, memo, since, now, nonce)
-    scheduled = first_round(with_terms, session, memos, ())
+    certs = certificates(record)
+    listings = listing_commands(record)
+    scheduled = first_round(with_terms, session, memos, (*(cert.command for cert in certs), *listings))
+    start = Gathered(
+        record, now, nonce, since, memo, MappingProxyType(memos), None, observations=scheduled.observations
+    )
     if not any(one.answered for one in scheduled.observations):
-        return _gathered(
-            record, now, nonce, since, memo, memos, session, None, {}, Logs({}, {}), scheduled.observations
-        )
-    scheduled, jobs, logs = _logs_and_proofs(with_terms, session, memos, scheduled)
-    observations = tuple({one.id: one for one in (*scheduled.observations, *logs.observations)}.values())
-    return _gathered(record, now, nonce, since, memo, memos, session, scheduled, jobs, logs, observations)
+        return _told_by(start, session)
+    told = replace(start, scheduled=scheduled, certs=tuple(zip(certs, scheduled.extra, strict=False)))
+    return _told_by(_second_call(with_terms, session, told, scheduled.extra[len(certs) :]), session)
 
 
-def _gathered(
-    record: ClusterRecord,
-    now: float,
-    nonce: str,
-    since: float,
-    memo: ClusterMemo,
-    memos: Mapping[str, JobMemo],
-    session: Asks,
-    scheduled: Scheduled | None,
-    jobs: Mapping[str, Job],
-    logs: Logs,
-    observations: tuple[Observation, ...],
-) -> Gathered:
-    return Gathered(
-        record,
-        now,
-        nonce,
-        since,
-        memo,
-        MappingProxyType(dict(memos)),
-        scheduled,
-        MappingProxyType(dict(jobs)),
-        logs,
-        session.login or "",
-        tuple(session.logins_tried),
-        tuple(session.attempts),
-        observations,
-        any(one.failure is Failure.DEADLINE for one in observations),
+def gather_suspects(gathered: Gathered, session: Asks, suspects: Iterable[Ref]) -> Gathered:
+    """The second stage: what the workers of suspected jobs wrote near their last output, in 2 round trips.
+
+    `suspects` are refs of jobs; those of other clusters are passed over.
+    """
+    keys = {ref.key for ref in suspects}
+    jobs = [job for job in gathered.jobs.values() if f"{gathered.record.name}:{job.job_id}" in keys]
+    if not jobs or gathered.scheduled is None:
+        return gathered
+    workers, observed = read_workers(jobs, gathered.logs.locations, session.ask, _log_marks(gathered.nonce))
+    more = replace(gathered, workers=MappingProxyType(workers), observations=(*gathered.observations, *observed))
+    return _told_by(more, session)
+
+
+def _told_by(gathered: Gathered, session: Asks) -> Gathered:
+    return replace(
+        gathered,
+        login=session.login or "",
+        logins_tried=tuple(session.logins_tried),
+        attempts=tuple(session.attempts),
+        late=any(one.failure is Failure.DEADLINE for one in gathered.observations),
     )
 
 
-def _logs_and_proofs(
-    with_terms: Terms, session: Asks, memos: Mapping[str, JobMemo], scheduled: Scheduled
-) -> tuple[Scheduled, dict[str, Job], Logs]:
-    marks = LogMarks(with_terms.marks.record, with_terms.marks.field)
-    before = merged(scheduled)
-    wanted, left = logs_wanted(with_terms.record, scheduled, before, memos)
+def _log_marks(nonce: str) -> LogMarks:
+    marks = Separators.of(nonce)
+    return LogMarks(marks.record, marks.field)
+
+
+def _second_call(with_terms: Terms, session: Asks, gathered: Gathered, listings: Sequence[Observation]) -> Gathered:
+    """Proofs of what the first call left open, launchers' logs, and where the jobs' logs are; then the logs."""
+    assert gathered.scheduled is not None
+    scheduled, marks, memos = gathered.scheduled, _log_marks(gathered.nonce), gathered.memos
+    wanted, left = logs_wanted(gathered.record, scheduled, merged(scheduled), memos)
     proofs = open_questions(with_terms, scheduled)
-    stats_command = stat_command(wanted, marks)
-    batch = (*stats_command, *proofs.batch)
-    stats = None
-    observed: tuple[Observation, ...] = ()
-    if batch:
-        observed = session.ask(batch)
-        stats = read_stats(observed[0], marks.record, marks.field) if stats_command else None
-        rest = observed[len(stats_command) :]
-        scheduled = proved(with_terms, session, memos, scheduled, proofs, rest)
+    paths, why = newest_paths(gathered.record, listings)
+    parts = (stat_command(wanted, marks), tail_commands(paths, marks), proofs.batch)
+    observed = session.ask(tuple(command for part in parts for command in part)) if any(parts) else ()
+    of_stat, of_launchers, of_proofs = _split(observed, parts)
+    scheduled = proved(with_terms, session, memos, scheduled, proofs, of_proofs) if proofs.batch else scheduled
+    stats = read_stats(of_stat[0], marks.record, marks.field) if of_stat else None
     jobs = merged(scheduled)
+    logs = _logs(wanted, left, stats, jobs, memos, session, marks)
+    everything = {
+        one.id: one for one in (*gathered.observations, *observed, *scheduled.observations, *logs.observations)
+    }
+    launchers = Launchers(False)
+    if listings:
+        launchers = read_launchers(paths, of_launchers, marks, gathered.since, why)
+    return replace(
+        gathered,
+        scheduled=scheduled,
+        jobs=MappingProxyType(jobs),
+        logs=logs,
+        launchers=launchers,
+        observations=tuple(everything.values()),
+    )
+
+
+def _split(observed: Sequence[Observation], parts: Sequence[Sequence[object]]) -> list[tuple[Observation, ...]]:
+    rest = list(observed)
+    shares = []
+    for part in parts:
+        shares.append(tuple(rest[: len(part)]))
+        rest = rest[len(part) :]
+    return shares
+
+
+def _logs(
+    wanted: Sequence[Wanted],
+    left: Iterable[str],
+    stats: Stats | None,
+    jobs: Mapping[str, Job],
+    memos: Mapping[str, JobMemo],
+    session: Asks,
+    marks: LogMarks,
+) -> Logs:
     log_memos = {job_id: memo.log for job_id, memo in memos.items() if memo.log is not None}
     started = {job_id: _number(job.facts.get("started")) for job_id, job in jobs.items()}
     logs = read_logs(wanted, stats, log_memos, started, session.ask, marks)
-    located = {**logs.locations, **unread(left, "more logs of ended jobs than one sweep reads")}
-    logs = replace(logs, locations=MappingProxyType(located), observations=(*observed, *logs.observations))
-    return scheduled, jobs, logs
+    unlooked = unread(left, "more logs of ended jobs than one sweep reads")
+    return replace(logs, locations=MappingProxyType({**logs.locations, **unlooked}))
 
 
 def merged(scheduled: Scheduled) -> dict[str, Job]:

@@ -9,14 +9,18 @@ from types import MappingProxyType
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sweeprules.collectors.cluster import cluster_subject
+from sweeprules.collectors.credentials import credential_relation, credential_subject
 from sweeprules.collectors.gather import Gathered, is_settled
-from sweeprules.collectors.logs.facts import FoundLog, LogReading, log_facts
+from sweeprules.collectors.launchers import launcher_log
+from sweeprules.collectors.logs.facts import FoundLog, LogReading, log_facts, more_faults
 from sweeprules.collectors.logs.failure import signature, signature_text
+from sweeprules.collectors.logs.lines import Line
 from sweeprules.collectors.logs.scan import Matcher, prepare
 from sweeprules.collectors.prior import JobMemo, LogMemo, SignatureMemo
 from sweeprules.collectors.slurm.jobs import BEFORE_START, Job, source
 from sweeprules.collectors.slurm.queue import active_before, is_gone
-from sweeprules.collectors.slurm.states import TERMINAL
+from sweeprules.collectors.slurm.states import FAILED, TERMINAL
+from sweeprules.collectors.suspects import lines_near
 from sweeprules.engine.facts import (
     ABSENT,
     NOT_READ,
@@ -51,8 +55,11 @@ def normalise(gathered: Gathered, patterns: Mapping[str, Pattern]) -> Normalised
     reader = _Jobs(gathered, prepare(patterns))
     jobs = [reader.listed(job) for job in gathered.jobs.values()]
     jobs.extend(reader.kept(memo) for memo in _unlisted(gathered))
-    cluster = cluster_subject(gathered, (job.ref for job in jobs))
-    return Normalised((cluster, *jobs), MappingProxyType(reader.memos), MappingProxyType(reader.signatures))
+    cluster = cluster_subject(gathered, (job.ref for job in jobs), reader.zone)
+    name = gathered.record.name
+    credentials = [credential_subject(name, cert, observation, gathered.now) for cert, observation in gathered.certs]
+    subjects = (cluster, *credentials, *jobs)
+    return Normalised(subjects, MappingProxyType(reader.memos), MappingProxyType(reader.signatures))
 
 
 def _unlisted(gathered: Gathered) -> list[JobMemo]:
@@ -73,6 +80,7 @@ class _Jobs:
         self.cluster = gathered.record.name
         self.matchers = matchers
         self.zone = zone_of(gathered.record.timezone)
+        self.certs = [cert for cert, _ in gathered.certs]
         self.memos: dict[str, LogMemo] = {}
         self.signatures: dict[str, SignatureMemo] = {}
 
@@ -105,6 +113,7 @@ class _Jobs:
         key = f"{self.cluster}:{job_id}"
         reading = self._log(job_id, facts, memo, sources)
         facts |= reading.facts
+        facts |= self._elsewhere(job_id, facts)
         if facts.get("state") == "RUNNING":
             facts["phase"] = _phase(facts, reading)
         facts |= {
@@ -112,6 +121,7 @@ class _Jobs:
             "cluster": self.cluster,
             "job_id": job_id,
             "run_tag": read_run_tag(facts),
+            "launcher_log": launcher_log(self.gathered.launchers, job_id),
             "first_seen": memo.first_seen if memo is not None else self.gathered.now,
             "signature": self._signature(job_id, facts, reading),
         }
@@ -120,7 +130,10 @@ class _Jobs:
             Ref("job", key),
             MappingProxyType(facts),
             MappingProxyType(sources),
-            {"cluster": Relation((Ref("cluster", self.cluster),))},
+            {
+                "cluster": Relation((Ref("cluster", self.cluster),)),
+                "credential": credential_relation(facts.get("name"), self.cluster, self.certs),
+            },
             judged=not settled,
         )
 
@@ -144,6 +157,18 @@ class _Jobs:
             at_stat = ("log.path", "log.source", "log.exists", "log.size", "log.mtime", "log_age")
             sources |= {name: stat if name in at_stat else of_tail for name in reading.facts}
         return reading
+
+    def _elsewhere(self, job_id: str, facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
+        """Fault lines in other files: of its workers near the last output, of its launcher when it left no log."""
+        lines: list[Line] = []
+        mtime = facts.get("log.mtime")
+        for log in self.gathered.workers.get(job_id, ()):
+            moment = float(mtime) if isinstance(mtime, int | float) else log.stat.mtime
+            lines.extend(lines_near(log, moment, self.zone))
+        launcher = self.gathered.launchers.of_job(job_id.partition("_")[0])
+        if launcher is not None and facts.get("log.exists") is ABSENT and facts.get("state") in FAILED:
+            lines.extend(launcher.lines)
+        return more_faults(facts, lines, self.matchers, self.zone)
 
     def _signature(self, job_id: str, facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
         if facts.get("state") not in TERMINAL:

@@ -186,3 +186,25 @@ def _pattern_facts(lines: Mapping[str, LineMemo], matchers: Sequence[Matcher]) -
         for name in pattern.fields:
             facts[f"lines.{pattern.name}.{name}"] = seen.fields.get(name, ABSENT)
     return facts
+
+
+def more_faults(
+    facts: Mapping[str, FactValue], lines: Sequence[Line], matchers: Sequence[Matcher], zone: ZoneInfo
+) -> dict[str, FactValue]:
+    """The job's fault facts with what `lines` of another file add; nothing when they hold no fault."""
+    faults = [matcher for matcher in matchers if matcher.pattern.kind == "fault"]
+    reading = scan(lines, faults, zone) if lines else None
+    if reading is None or not reading.counts:
+        return {}
+    before = facts.get("fault_lines")
+    counts = dict(before) if isinstance(before, Mapping) else {}
+    added: dict[str, FactValue] = {}
+    for name, count in reading.counts.items():
+        known = facts.get(f"lines.{name}.count")
+        total = count + (known if isinstance(known, int) else 0)
+        counts[name] = added[f"lines.{name}.count"] = total
+        match = reading.last[name]
+        if match.time is not None:
+            added[f"lines.{name}.time"] = match.time
+        added |= {f"lines.{name}.{field}": value for field, value in match.fields.items()}
+    return {**added, "fault_lines": MappingProxyType(counts)}

@@ -1,0 +1,119 @@
+"""The second look at suspects: what Ray's workers wrote near the time at which the job fell silent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from zoneinfo import ZoneInfo
+
+from sweeprules.collectors.logs import ask
+from sweeprules.collectors.logs.facts import FoundLog, Location
+from sweeprules.collectors.logs.find import FileStat, Listing, Stats, read_listing, read_stats
+from sweeprules.collectors.logs.lines import Line, printed_time, split_lines
+from sweeprules.collectors.logs.locate import UNPRINTABLE, usable
+from sweeprules.collectors.logs.rounds import Ask, LogMarks
+from sweeprules.collectors.slurm.jobs import Job
+from sweeprules.collectors.slurm.text import parse_id
+from sweeprules.engine.facts import Unknown
+from sweeprules.engine.observation import Observation
+
+NEAR = 900.0
+"""Seconds around the last output within which a worker's line counts (domain page 3.1: near the last output)."""
+MAX_FILES = 16
+TAIL = 64 * 1024
+MAX_DIRECTORIES = 50
+_WORKER = re.compile(r".*_ray(?:w|head).*\.out|ray_head_(?P<node>.+)\.log", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLog:
+    """One worker's log of a job: its end as read, and its stat."""
+
+    path: str
+    stat: FileStat
+    start: int
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    job: Job
+    found: FoundLog | None
+    directories: tuple[str, ...]
+
+
+def read_workers(
+    suspects: Sequence[Job], locations: Mapping[str, Location], call: Ask, marks: LogMarks
+) -> tuple[dict[str, tuple[WorkerLog, ...]], tuple[Observation, ...]]:
+    """The workers' logs of each suspect by job id, in two calls: listings, then stat and ends."""
+    sought = [_sought(job, locations.get(job.job_id)) for job in suspects]
+    directories = tuple(dict.fromkeys(path for one in sought for path in one.directories))[:MAX_DIRECTORIES]
+    if not directories:
+        return {}, ()
+    listed = call(tuple(ask.listing(path, newest_first=True) for path in directories))
+    listings = {path: read_listing(one) for path, one in zip(directories, listed, strict=False)}
+    paths = {one.job.job_id: _paths(one, listings) for one in sought}
+    every = tuple(dict.fromkeys(path for found in paths.values() for path in found))
+    if not every:
+        return {}, listed
+    ended = call((ask.stat(every, marks.record, marks.field), *(ask.last_bytes(path, TAIL) for path in every)))
+    stats = read_stats(ended[0], marks.record, marks.field)
+    logs = dict(_logs(every, ended[1:], stats))
+    workers = {job_id: tuple(logs[path] for path in found if path in logs) for job_id, found in paths.items()}
+    return workers, (*listed, *ended)
+
+
+def _sought(job: Job, where: Location | None) -> _Sought:
+    found = where if isinstance(where, FoundLog) else None
+    workdir = job.facts.get("workdir")
+    places = [str(PurePosixPath(found.path).parent)] if found else []
+    if isinstance(workdir, str):
+        places.append(workdir)
+    return _Sought(job, found, tuple(dict.fromkeys(path for path in places if usable(path))))
+
+
+def _paths(one: _Sought, listings: Mapping[str, Listing | Unknown]) -> tuple[str, ...]:
+    paths: list[str] = []
+    for directory in one.directories:
+        listing = listings.get(directory)
+        names = listing.names if isinstance(listing, Listing) else ()
+        paths.extend(f"{directory.rstrip('/')}/{name}" for name in names if _is_workers(name, one.job))
+    return tuple(dict.fromkeys(paths))[:MAX_FILES]
+
+
+def _is_workers(name: str, job: Job) -> bool:
+    """True for a worker's log that names this job: by its id, or a head's log by one of its nodes."""
+    found = _WORKER.fullmatch(name)
+    if found is None or UNPRINTABLE in name:
+        return False
+    nodes = job.facts.get("node_list")
+    if found["node"] is not None:
+        return isinstance(nodes, tuple) and found["node"].partition(".")[0] in nodes
+    parsed = parse_id(job.job_id)
+    ids = {job.job_id, job.raw_id, str(parsed.base) if parsed else ""} - {""}
+    return any(re.search(rf"(?<!\d){re.escape(job_id)}(?!\d)", name) for job_id in ids)
+
+
+def _logs(paths: Sequence[str], observed: Sequence[Observation], stats: Stats) -> Iterable[tuple[str, WorkerLog]]:
+    for path, one in zip(paths, observed, strict=False):
+        stat = stats.there.get(path)
+        if stat is not None and one.answered:
+            yield path, WorkerLog(path, stat, max(0, stat.size - len(one.stdout)), one)
+
+
+def lines_near(log: WorkerLog, moment: float, zone: ZoneInfo) -> list[Line]:
+    """The lines within `NEAR` of `moment`; one without a time of its own has that of the line before it.
+
+    Lines before any time are taken when the file was last written near that moment.
+    """
+    near: list[Line] = []
+    current = abs(log.stat.mtime - moment) <= NEAR
+    for line in split_lines(log.observation.stdout, log.start, whole_start=log.start == 0):
+        printed = printed_time(line.text, zone)
+        if printed is not None:
+            current = abs(printed - moment) <= NEAR
+        if current:
+            near.append(line)
+    return near
