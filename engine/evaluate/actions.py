@@ -60,7 +60,7 @@ class ActionWriter:
         return tuple(self._action(ref, name, causes, exempt) for name, causes in live.items() if causes)
 
     def _action(self, ref: Ref, name: str, live: list[tuple[Wanted, frozenset[str]]], exempt: Exempted) -> Action:
-        free = [(w, names) for w, names in live if not names or names - exempt.sure.keys()]
+        free = [(w, names) for w, names in live if not _covered(w.rule, names, exempt.sure.keys())]
         kept = free or live
         definition = self._policy.actions[name]
         args, blocked = self._args(definition, [w for w, _ in kept])
@@ -165,6 +165,19 @@ def _causes(rule: ast.Rule) -> frozenset[str]:
     """The flags that a rule raises, and those that its `when` asks for (not those it denies)."""
     own = {effect.flag for effect in rule.then if isinstance(effect, ast.Raise)}
     return frozenset(own | set(_asked(rule.when)))
+
+
+def _covered(rule: ast.Rule, causes: frozenset[str], exempt: Set[str]) -> bool:
+    """Does an exemption take a wish away: it covers all flags behind it, or one without which it would not be."""
+    return bool(_required(rule.when) & exempt) or (bool(causes) and causes <= exempt)
+
+
+def _required(condition: ast.Condition) -> frozenset[str]:
+    if isinstance(condition, ast.Flagged):
+        return frozenset({condition.flag})
+    if isinstance(condition, ast.All):
+        return frozenset().union(*(_required(item) for item in condition.items))
+    return frozenset()
 
 
 def _asked(condition: ast.Condition | ast.Signalled) -> Iterator[str]:

@@ -1,0 +1,259 @@
+"""Runs rule tests: `tests:` files beside the rules, each from given facts to what must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sweeprules.engine.catalogue import Catalogue
+from sweeprules.engine.errors import Mark, Problem, nearest
+from sweeprules.engine.evaluate.native import evaluate
+from sweeprules.engine.evaluate.proof import Prover
+from sweeprules.engine.evaluate.truths import Truths
+from sweeprules.engine.evaluate.verdict import judge
+from sweeprules.engine.facts import Ref, World
+from sweeprules.engine.language.ast import Choice, Compare, Const, Path, Policy, Test
+from sweeprules.engine.language.node import KIND_WORDS, Node
+from sweeprules.engine.language.shape import quote
+from sweeprules.engine.language.yamltext import scan
+from sweeprules.engine.testdefaults import DEFAULTS
+from sweeprules.engine.testexpect import Difference, Expect, differences, read_expect
+from sweeprules.engine.testgiven import Given, read_given
+from sweeprules.engine.truth import TRUE, Truth
+from sweeprules.engine.verdicts import ConditionProof, RuleProof
+
+SUFFIX = ".test.yaml"
+"""How the name of a file of rule tests ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """One test as it was read: the world it gives, what it is about, and what it expects of each subject."""
+
+    name: str
+    mark: Mark
+    given: Given
+    expects: Mapping[Ref, Expect]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTestResult:
+    """How one test went. `differences` say what is not as expected; `proofs` why, one for each rule behind them.
+
+    An `error` is a test that could not mean what was wanted (it expects nothing, or names what does not exist); its
+    problems are among those of the run.
+    """
+
+    name: str
+    mark: Mark
+    status: Literal["passed", "failed", "error"]
+    differences: tuple[str, ...] = ()
+    proofs: tuple[RuleProof, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTestRun:
+    """All results in order of file and place, and the mistakes in the files themselves."""
+
+    results: tuple[RuleTestResult, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True when there is a test, each passed, and no file has a mistake."""
+        return bool(self.results) and not self.problems and all(r.status == "passed" for r in self.results)
+
+
+def run_rule_tests(policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes]) -> RuleTestRun:
+    """Run all tests of all files (name -> text) against a policy."""
+    results: list[RuleTestResult] = []
+    problems: list[Problem] = []
+    for file in sorted(files):
+        scanned = scan(files[file], file)
+        problems += scanned.problems
+        for node in _tests(scanned.node, problems) if scanned.node is not None else ():
+            test, mistakes = read_test(node, policy, catalogue)
+            problems += mistakes
+            if mistakes or test is None:
+                texts = tuple(str(mistake) for mistake in mistakes)
+                results.append(RuleTestResult(_name(node), node.mark, "error", texts))
+            else:
+                results.append(run_rule_test(test, policy, catalogue))
+    return RuleTestRun(tuple(results), tuple(sorted(set(problems))))
+
+
+def _tests(root: Node, problems: list[Problem]) -> tuple[Node, ...]:
+    for entry in root.entries:
+        if entry.key != "tests":
+            problems.append(
+                Problem(entry.mark, f"unknown key {quote(entry.key)}, expected tests", nearest(entry.key, ["tests"]))
+            )
+    tests = root.get("tests")
+    if tests is None or tests.kind != "list" or not tests.items:
+        problems.append(
+            Problem(root.mark, "expected tests: with at least one test", "write tests: [{name, given, expect}]")
+        )
+        return ()
+    return tests.items
+
+
+def _name(node: Node) -> str:
+    name = node.get("name")
+    return name.text if name is not None else f"test at line {node.mark.line}"
+
+
+# ---------------------------------------------------------------- reading
+
+
+_KEYS = ("name", "defaults", "given", "expect")
+
+
+def read_test(node: Node, policy: Policy, catalogue: Catalogue) -> tuple[RuleTest | None, list[Problem]]:
+    """One test of a file, and all that is wrong with it."""
+    if node.kind != "map":
+        return None, [
+            Problem(node.mark, f"expected a test, got {KIND_WORDS[node.kind]}", "write {name, given, expect}")
+        ]
+    problems = [
+        Problem(e.mark, f"unknown key {quote(e.key)}", nearest(e.key, _KEYS))
+        for e in node.entries
+        if e.key not in _KEYS
+    ]
+    problems += [
+        Problem(node.mark, f"the test has no {key}", f"add {key}")
+        for key in ("name", "given", "expect")
+        if node.get(key) is None
+    ]
+    given, expect, defaults = node.get("given"), node.get("expect"), node.get("defaults")
+    if defaults is not None and defaults.text not in DEFAULTS:
+        hint = nearest(defaults.text, DEFAULTS) or f"expected {', '.join(DEFAULTS)}"
+        problems.append(Problem(defaults.mark, f"there are no defaults {quote(defaults.text)}", hint))
+    if problems or given is None or expect is None:
+        return None, problems
+    facts = DEFAULTS[defaults.text](policy) if defaults is not None else {}
+    world = read_given(given, catalogue, facts, frozenset(policy.decide) | {"bucket_sure"})
+    expects = dict(_expects(expect, world, policy, catalogue, problems))
+    problems += world.problems
+    return RuleTest(_name(node), node.mark, world, expects), problems
+
+
+def _expects(
+    node: Node, given: Given, policy: Policy, catalogue: Catalogue, problems: list[Problem]
+) -> Iterator[tuple[Ref, Expect]]:
+    """What is expected of the subject of the test, and under the name of a kind of another one that it gives."""
+    others = {e.key: ref for e in node.entries if (ref := _other(e.key, given, catalogue)) is not None}
+    own = replace(node, entries=tuple(e for e in node.entries if e.key not in others))
+    if own.entries or not others:
+        expect, mistakes = read_expect(own, policy, catalogue, given.about.kind)
+        problems += mistakes
+        yield given.about, expect
+    for key, ref in others.items():
+        inner = node.get(key)
+        if inner is not None:
+            expect, mistakes = read_expect(inner, policy, catalogue, ref.kind)
+            problems += mistakes
+            yield ref, expect
+    for rule in _rules_named(node):
+        if rule in policy.rules and _about(policy.rules[rule].on, given) is None:
+            kind = policy.rules[rule].on
+            problems.append(
+                Problem(node.mark, f"rule {rule} is about a {kind}, and the test gives none", f"give a {kind}")
+            )
+
+
+def _other(key: str, given: Given, catalogue: Catalogue) -> Ref | None:
+    kind = catalogue.kind_of(key)
+    return None if kind is None or kind == given.about.kind else _about(kind, given)
+
+
+def _rules_named(node: Node) -> Iterator[str]:
+    for part in (node, *(entry.value for entry in node.entries)):
+        truth = part.get("truth")
+        yield from truth.keys() if truth is not None else ()
+
+
+def _about(kind: str, given: Given) -> Ref | None:
+    """The subject of a kind that a test is about: its own, or the first one that it gives."""
+    if kind == given.about.kind:
+        return given.about
+    return next((ref for ref, s in given.world.subjects.items() if ref.kind == kind and s.judged), None)
+
+
+# ---------------------------------------------------------------- running
+
+
+def run_rule_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> RuleTestResult:
+    """Judge the world of one test and compare."""
+    world, fixed = test.given.world, _fixing(policy, test.given)
+    truths = evaluate(fixed, world)
+    verdicts = judge(fixed, world, catalogue, truths)
+    found: list[Difference] = []
+    for ref, expect in test.expects.items():
+        of_rules = {rule: _truth(rule, fixed, test.given, truths) for rule in expect.truth}
+        found += differences(expect, verdicts[ref], of_rules, fixed)
+    if not found:
+        return RuleTestResult(test.name, test.mark, "passed")
+    prover = Prover(fixed, world, truths)
+    proofs = tuple(_proofs(found, fixed, test.given, prover, world))
+    return RuleTestResult(test.name, test.mark, "failed", tuple(f.text for f in found), proofs)
+
+
+def _truth(rule: str, policy: Policy, given: Given, truths: Truths) -> Truth:
+    ref = _about(policy.rules[rule].on, given)
+    return truths.truth(rule, ref) if ref is not None else Truth.UNKNOWN
+
+
+def _proofs(found: list[Difference], policy: Policy, given: Given, prover: Prover, world: World) -> Iterator[RuleProof]:
+    for rule in dict.fromkeys(rule for difference in found for rule in difference.rules):
+        ref = _about(policy.rules[rule].on, given)
+        if ref is not None and world.subjects[ref].judged:
+            yield prover.rule(rule, ref)
+
+
+def _fixing(policy: Policy, given: Given) -> Policy:
+    """The policy with what the test fixes by hand decided first.
+
+    A text becomes the first entry of its list, for this subject alone; anything else (unknown, absent) can only stand
+    where the list does not run at all.
+    """
+    decide = dict(policy.decide)
+    for name, value in given.fixed.items():
+        target = "bucket" if name == "bucket_sure" else name
+        if target not in decide:
+            continue
+        if isinstance(value, str) and name == target:
+            key = Path((), "key", "job", "text")
+            mine = Test(key, Compare("eq", (Const(given.about.key),)), decide[name][0].mark, "given")
+            decide[name] = (Choice(mine, value, decide[name][0].mark), *decide[name])
+        else:
+            del decide[target]
+    return replace(policy, decide=decide)
+
+
+# ---------------------------------------------------------------- why
+
+
+def why(proof: RuleProof) -> list[str]:
+    """The shortest account of a rule's truth: each condition that decided it, what was there and what it needs."""
+    wanted = proof.truth
+    lines = [f"{proof.rule} is {wanted.word} ({proof.file}:{proof.line})"]
+    for condition in proof.conditions:
+        if wanted is TRUE or condition.truth is not TRUE:
+            lines += [f"  line {leaf.line}: {_leaf(leaf)}" for leaf in _deciding(condition)]
+    return lines
+
+
+def _leaf(proof: ConditionProof) -> str:
+    needs = f", needs {proof.needed}" if proof.needed else ""
+    return f"{proof.actual or proof.text}: {proof.truth.word}{needs}"
+
+
+def _deciding(proof: ConditionProof) -> Iterator[ConditionProof]:
+    """The leaves without which the truth of a condition would be another."""
+    if not proof.parts or proof.facts:
+        yield proof
+        return
+    same = [part for part in proof.parts if part.truth is proof.truth]
+    for part in same or proof.parts:
+        yield from _deciding(part)

@@ -1,0 +1,203 @@
+"""What a rule test expects of a verdict, and how it differs from what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sweeprules.engine.catalogue import Catalogue
+from sweeprules.engine.errors import Mark, Problem, nearest
+from sweeprules.engine.evaluate.compare import same
+from sweeprules.engine.evaluate.words import humanise
+from sweeprules.engine.facts import Absent, FactValue, Unknown
+from sweeprules.engine.language.ast import Policy
+from sweeprules.engine.language.node import Node
+from sweeprules.engine.language.shape import quote
+from sweeprules.engine.testgiven import parse
+from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
+from sweeprules.engine.verdicts import Verdict
+
+_TRUTHS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
+_LISTS = ("flags", "not_flags", "actions", "not_actions", "exempt", "blocked")
+HEALTH = ("flagged", "unknown", "exempt", "starting", "waiting", "ended", "healthy")
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What must come out. None: not written; an empty `flags` or `actions` says that there is none."""
+
+    flags: tuple[str, ...] | None = None
+    not_flags: tuple[str, ...] = ()
+    actions: tuple[str, ...] | None = None
+    not_actions: tuple[str, ...] = ()
+    exempt: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    truth: Mapping[str, Truth] = field(default_factory=dict)
+    decided: Mapping[str, FactValue] = field(default_factory=dict)
+    health: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as expected, in a line, and the rules whose proof tells why."""
+
+    text: str
+    rules: tuple[str, ...] = ()
+
+
+def read_expect(node: Node, policy: Policy, catalogue: Catalogue, kind: str) -> tuple[Expect, list[Problem]]:
+    """What an `expect` asks of a subject of a kind, and every name in it that does not exist or contradicts another."""
+    problems: list[Problem] = []
+    if not node.entries:
+        return Expect(), [Problem(node.mark, "the test expects nothing", "write flags, actions, truth or a field")]
+    lists = {name: _names(node.get(name), name, policy, problems) for name in _LISTS}
+    decided: dict[str, FactValue] = {}
+    for entry in node.entries:
+        if entry.key not in (*_LISTS, "truth", "health"):
+            decided.update(_decided(entry.key, entry.value, entry.mark, catalogue, kind, problems))
+    problems += _contradictions(node, lists)
+    health = node.get("health")
+    if health is not None and health.text not in HEALTH:
+        problems.append(Problem(health.mark, f"{quote(health.text)} is no health", nearest(health.text, HEALTH)))
+    found = Expect(
+        flags=lists["flags"],
+        not_flags=lists["not_flags"] or (),
+        actions=lists["actions"],
+        not_actions=lists["not_actions"] or (),
+        exempt=lists["exempt"] or (),
+        blocked=lists["blocked"] or (),
+        truth=_truths(node.get("truth"), policy, problems),
+        decided=decided,
+        health="" if health is None else health.text,
+    )
+    return found, problems
+
+
+def _names(node: Node | None, key: str, policy: Policy, problems: list[Problem]) -> tuple[str, ...] | None:
+    if node is None:
+        return None
+    word, known = ("action", policy.actions) if "actions" in key or key == "blocked" else ("flag", policy.flags)
+    items = node.items if node.kind == "list" else (node,)
+    if not items and key not in ("flags", "actions"):
+        problems.append(Problem(node.mark, f"{key} names nothing", f"name a {word}"))
+    for item in items:
+        if item.text not in known:
+            problems.append(Problem(item.mark, f"{quote(item.text)} is no {word}", nearest(item.text, known)))
+    return tuple(item.text for item in items)
+
+
+def _truths(node: Node | None, policy: Policy, problems: list[Problem]) -> dict[str, Truth]:
+    found: dict[str, Truth] = {}
+    for entry in node.entries if node is not None else ():
+        word = entry.value.text
+        if entry.key not in policy.rules:
+            problems.append(Problem(entry.mark, f"{quote(entry.key)} is no rule", nearest(entry.key, policy.rules)))
+        elif word not in _TRUTHS:
+            problems.append(Problem(entry.value.mark, f"expected true, false or unknown, got {quote(word)}"))
+        else:
+            found[entry.key] = _TRUTHS[word]
+    if node is not None and not node.entries:
+        problems.append(Problem(node.mark, "truth names nothing", "name a rule: true, false or unknown"))
+    return found
+
+
+def _decided(
+    name: str, node: Node, mark: Mark, catalogue: Catalogue, kind: str, problems: list[Problem]
+) -> Iterator[tuple[str, FactValue]]:
+    definition = catalogue.kinds[kind].fields.get(name)
+    if definition is None:
+        known = [*_LISTS, "truth", "health", *catalogue.kinds[kind].fields]
+        problems.append(Problem(mark, f"{quote(name)} can not be expected of a {kind}", nearest(name, known)))
+        return
+    if node.get("unknown") is not None:
+        yield name, Unknown(node.entries[0].value.text)
+    elif node.get("absent") is not None:
+        yield name, Absent()
+    else:
+        value = parse(definition, node)
+        if value is None:
+            problems.append(Problem(node.mark, f"{quote(node.text)} is no value of {name}"))
+        else:
+            yield name, value
+
+
+def _contradictions(node: Node, lists: Mapping[str, tuple[str, ...] | None]) -> Iterator[Problem]:
+    for yes, no in (("flags", "not_flags"), ("actions", "not_actions"), ("blocked", "not_actions")):
+        for name in sorted(set(lists[yes] or ()) & set(lists[no] or ())):
+            yield Problem(node.key_mark(no), f"{name} is expected and not expected", f"leave it out of {yes} or {no}")
+
+
+# ---------------------------------------------------------------- comparison
+
+
+def differences(expect: Expect, verdict: Verdict, truths: Mapping[str, Truth], policy: Policy) -> list[Difference]:
+    """All that is not as expected; `truths` are those of the rules that `truth` names, each on its own subject."""
+    flags = {flag.name: flag for flag in verdict.flags}
+    actions = {action.name: action for action in verdict.actions}
+    raisers, askers = _raisers(policy), _askers(policy)
+    found = list(_listed("flags", expect.flags, expect.not_flags, flags, raisers))
+    found += _listed("actions", expect.actions, expect.not_actions, actions, askers)
+    exempt = {name for flag in verdict.flags if flag.exempt for name in (flag.name, *flag.covers)}
+    for name in expect.exempt:
+        if name not in exempt:
+            state = "raised and counts" if name in flags else "not raised"
+            found.append(Difference(f"exempt: expected {name}, it is {state}", raisers.get(name, ())))
+    for name in expect.blocked:
+        action = actions.get(name)
+        if action is None or action.status != "blocked":
+            found.append(Difference(f"blocked: expected {name}, it is {action.status if action else 'not asked for'}"))
+    for rule, wanted in expect.truth.items():
+        if truths[rule] is not wanted:
+            found.append(Difference(f"truth {rule}: expected {wanted.word}, is {truths[rule].word}", (rule,)))
+    for name, value in expect.decided.items():
+        actual = verdict.decided.get(name)
+        if actual is None or not _alike(value, actual):
+            shown = "not decided" if actual is None else humanise(actual)
+            found.append(Difference(f"{name}: expected {humanise(value)}, is {shown}"))
+    if expect.health and expect.health != verdict.health:
+        found.append(Difference(f"health: expected {expect.health}, is {verdict.health or 'none'}"))
+    return found
+
+
+def _listed(
+    word: str,
+    wanted: tuple[str, ...] | None,
+    unwanted: tuple[str, ...],
+    there: Iterable[str],
+    behind: Mapping[str, tuple[str, ...]],
+) -> Iterator[Difference]:
+    names = set(there)
+    also = f" (there: {', '.join(sorted(names))})" if names else " (there are none)"
+    for name in wanted or ():
+        if name not in names:
+            yield Difference(f"{word}: expected {name}{also}", behind.get(name, ()))
+    for name in unwanted:
+        if name in names:
+            yield Difference(f"{word}: {name} is there, and must not be", behind.get(name, ()))
+    if wanted == ():
+        for name in sorted(names):
+            yield Difference(f"{word}: {name} is there, and none was expected", behind.get(name, ()))
+
+
+def _alike(wanted: FactValue, actual: FactValue) -> bool:
+    if isinstance(wanted, Unknown):
+        return isinstance(actual, Unknown) and wanted.reason in ("", actual.reason)
+    if isinstance(wanted, Absent):
+        return isinstance(actual, Absent)
+    return not isinstance(actual, Unknown | Absent) and same(wanted, actual)
+
+
+def _raisers(policy: Policy) -> dict[str, tuple[str, ...]]:
+    return _behind((getattr(e, "flag", None), rule.id) for rule in policy.rules.values() for e in rule.then)
+
+
+def _askers(policy: Policy) -> dict[str, tuple[str, ...]]:
+    return _behind((getattr(e, "action", None), rule.id) for rule in policy.rules.values() for e in rule.then)
+
+
+def _behind(pairs: Iterable[tuple[str | None, str]]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, rule in pairs:
+        if name is not None:
+            found[name] = (*found.get(name, ()), rule)
+    return found
