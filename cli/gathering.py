@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from sweeprules.collectors.transport.command import Transport
@@ -82,12 +82,13 @@ def side_by_side(
     return done, failures
 
 
+def budget(deadline: float) -> float:
+    """The clusters' deadline within the sweep's, both in seconds of `time.monotonic()`."""
+    left = max(0.0, deadline - time.monotonic())
+    return deadline - max(1.0, left * RESERVE)
+
+
 def progress(text: str) -> None:
     """A line for a person who waits: only on a terminal, on stderr."""
     if sys.stderr.isatty():
         sys.stderr.write(f"sweeprules: {text}\n")
-
-
-def named(records: Sequence[ClusterRecord]) -> Mapping[str, ClusterRecord]:
-    """Records by cluster."""
-    return {record.name: record for record in records}

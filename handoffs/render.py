@@ -62,7 +62,7 @@ def hand_off(
     records: Mapping[str, ClusterRecord],
     templates: Mapping[str, str],
     escape: Callable[[str], str],
-    shown: Callable[[FactValue], str],
+    shown: Callable[[str, FactValue], str],
 ) -> tuple[list[Handoff], dict[Ref, Verdict]]:
     """Every handoff of a sweep, and the verdicts with the status of each action settled.
 
@@ -123,7 +123,7 @@ def _document(
     case: Case,
     record: ClusterRecord | None,
     jinja: ImmutableSandboxedEnvironment,
-    shown: Callable[[FactValue], str],
+    shown: Callable[[str, FactValue], str],
 ) -> Handoff:
     cause = next((c for a in actions for c in a.causes), actions[0].name)
     blocked = tuple(dict.fromkeys(reason for a in actions for reason in a.blocked_by))
@@ -133,11 +133,11 @@ def _document(
         "template": name,
         "subject": str(ref),
         "cluster": record.name if record else "",
-        "facts": {k: shown(v) for k, v in {**case.subject.facts, **case.verdict.decided}.items()},
+        "facts": {k: shown(k, v) for k, v in {**case.subject.facts, **case.verdict.decided}.items()},
         "flags": [{"name": f.name, "severity": f.severity, "message": f.message} for f in case.verdict.flags],
         "actions": [
             {"name": a.name, "class": a.klass, "destructive": a.destructive, "status": a.status,
-             "args": {k: shown(v) for k, v in a.args.items()}}
+             "args": {k: shown(k, v) for k, v in a.args.items()}}
             for a in actions
         ],
         "proofs": [{"name": p.name, "truth": p.truth.word, "source": p.source} for p in proofs],

@@ -12,6 +12,12 @@ from sweeprules.engine.verdicts import Action, Flag, Verdict
 
 SCHEMA_VERSION = 1
 SEVERITIES = ("critical", "warning", "info")
+TERMINAL = frozenset(
+    {
+        "COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL",
+        "DEADLINE", "GONE",
+    }
+)  # fmt: skip
 _OTHER_KINDS = ("filesystem", "credential", "pool", "worktree", "tracker_row", "campaign")
 Data = dict[str, Any]
 
@@ -58,7 +64,7 @@ class HandoffRow:
     proofs: tuple[tuple[str, str, str, float | None], ...]
     since: str
     path: str
-    action: str = ""
+    actions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ class Judged:
 
 def build(judged: Judged) -> Data:
     """The report document, without its tables; keys and order are those of the contract."""
-    handoff_ids = {(h.subject, h.action): h.id for h in judged.handoffs}
+    handoff_ids = {(h.subject, action): h.id for h in judged.handoffs for action in h.actions}
     return {
         "schema_version": SCHEMA_VERSION,
         "sweep": _sweep(judged.head),
@@ -230,14 +236,17 @@ class _Run:
 
 def _runs(world: World) -> list[_Run]:
     """Each run with its row and links; a job that no run holds is a run of its own."""
-    runs, taken = [], set()
+    runs: list[_Run] = []
+    taken: set[Ref] = set()
     for run in world.of_kind("run"):
         links = tuple(world.subjects[r] for r in run.relations["links"].members if r in world.subjects)
+        taken.update(link.ref for link in links)
+        if not any(link.judged for link in links):
+            continue
         row = run.relations.get("row")
         if not row or not row.members or row.members[0] not in world.subjects:
             continue
         runs.append(_Run(run.ref.key, world.subjects[row.members[0]], links))
-        taken.update(link.ref for link in links)
     runs += [_Run(j.ref.key, j, (j,)) for j in world.of_kind("job") if j.ref not in taken]
     return runs
 
@@ -266,7 +275,7 @@ def _entry(run: _Run, judged: Judged, handoffs: Mapping[tuple[str, str], str]) -
         "bucket_sure": decided.get("bucket_sure") is True,
         "flavour": _word(decided.get("flavour", row.get("flavour")), "unknown"),
         "state": _word(row.get("state"), "UNKNOWN"),
-        "health": verdict.health if verdict else "unknown",
+        "health": verdict.health if verdict else "ended" if row.get("state") in TERMINAL else "unknown",
         **flat,
         "unknown": unknown,
         "facts": facts,

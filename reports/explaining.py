@@ -224,10 +224,10 @@ def _flag_section(explained: Explained, full: bool) -> list[str]:
         if proof is not None and flag.rule not in shown:
             shown.add(flag.rule)
             lines += _evidence(proof, explained, full)
-    for exemption, truth, proof in explained.exemptions:
+    for exemption, truth, held in explained.exemptions:
         if truth is not Truth.FALSE:
             lines.append(f"  exemption {exemption.id} [{truth.word}]: {one_line(exemption.say, 200)}")
-            lines += [f"      {said(leaf)}" for leaf in decisive(proof)[:_SCREEN_LEAVES]]
+            lines += [f"      {said(leaf)}" for leaf in decisive(held)[:_SCREEN_LEAVES]]
     for action in explained.verdict.actions:
         why = f" — blocked by {'; '.join(one_line(b, 120) for b in action.blocked_by)}" if action.blocked_by else ""
         lines.append(f"  → {action.name} ({action.status}){why}")

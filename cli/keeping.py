@@ -1,0 +1,78 @@
+"""What is kept of a sweep: the store, its cassette, the handoff documents. Files first, the database last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sweeprules.cli.sweep import Start, Swept
+from sweeprules.store.cassette import Cassette
+from sweeprules.store.codec import Json
+from sweeprules.store.db import Store
+from sweeprules.store.files import write_atomic
+from sweeprules.store.kept import SweepInfo, SweepRecord
+
+CLOCK = "clock"
+"""In a cassette's prior state: when the sweep started and ended, so that a replay says the same."""
+
+
+def cassette_of(start: Start, swept: Swept) -> Cassette:
+    """The cassette from which the same report can be made again."""
+    prior: dict[str, Json] = {
+        **start.before.to_json(),
+        CLOCK: {
+            "started": start.started,
+            "finished": swept.finished,
+            "since": start.since,
+            "chosen": None if start.chosen is None else [*sorted(start.chosen)],
+            "nonces": dict(start.nonces),
+        },
+    }
+    return Cassette(
+        sweep_id=start.id,
+        now=start.now,
+        nonce=start.nonce,
+        engine=start.engine,
+        policy_sha256=start.loaded.policy.sha256,
+        site=str(start.loaded.choice.root.name),
+        prior=prior,
+        observations=swept.observations,
+        files=start.loaded.load.files,
+    )
+
+
+def keep(store: Store, state: Path, start: Start, swept: Swept) -> None:
+    """Keep a sweep whole or not at all. Raises `StoreError`.
+
+    Handoff documents are written before the database, so that a path in a kept report always leads to a file; one that
+    a killed sweep left behind is written again by the next.
+    """
+    for handoff in swept.handoffs:
+        write_atomic(state / "handoffs" / f"{handoff.id}.md", handoff.text.encode("utf-8", "backslashreplace"))
+    info = SweepInfo(
+        start.id, start.started, swept.finished, start.now, swept.complete, start.engine, start.loaded.policy.sha256
+    )
+    site = start.loaded.load.site
+    store.save_sweep(
+        SweepRecord(
+            info=info,
+            clusters=swept.statuses,
+            report=swept.document,
+            subjects=swept.world.subjects.values(),
+            verdicts=swept.verdicts,
+            rows=swept.rows,
+            prior_site={"collectors": swept.prior.to_data()},
+            since=swept.since,
+            cassette=cassette_of(start, swept),
+        )
+    )
+    store.prune(start.now, site.keep_sweeps, site.keep_cassettes)
+
+
+def save_reproducer(state: Path, start: Start, swept: Swept) -> Path | None:
+    """The reproducer of a difference between the evaluators, as a file; None when they agree."""
+    if swept.reproducer is None:
+        return None
+    path = state / "divergence" / f"{start.id}.json"
+    write_atomic(path, json.dumps(swept.reproducer, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace"))
+    return path

@@ -1,0 +1,312 @@
+"""One sweep, written out once: gather, normalise, decide, join, look closer, evaluate, hand off, report.
+
+Each stage is a function from value to value; what a cluster fails at is a value in the result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sweeprules.cli import gathering, worlds
+from sweeprules.cli.deciding import Decided, Engine, decide
+from sweeprules.cli.gathering import Sessions, side_by_side
+from sweeprules.cli.history import dated
+from sweeprules.cli.loading import Loaded
+from sweeprules.collectors import cluster as clusters
+from sweeprules.collectors import outside
+from sweeprules.collectors.gather import Gathered, gather_first, gather_suspects
+from sweeprules.collectors.normalise import Normalised, normalise
+from sweeprules.collectors.prior import ClusterMemo, Prior
+from sweeprules.collectors.remember import remember
+from sweeprules.collectors.transport.command import Transport
+from sweeprules.engine.evaluate.native import evaluate
+from sweeprules.engine.facts import FactValue, Ref, Subject, World
+from sweeprules.engine.observation import Observation
+from sweeprules.engine.site import BrokenRecord, ClusterRecord
+from sweeprules.engine.verdicts import Verdict
+from sweeprules.handoffs.render import Handoff, hand_off
+from sweeprules.reports.clean import markdown
+from sweeprules.reports.document import ClusterHead, HandoffRow, Judged, SweepHead, build
+from sweeprules.reports.tables import tables
+from sweeprules.reports.words import typed
+from sweeprules.store.history import Since
+from sweeprules.store.kept import StartingPoint
+
+Connect = Callable[[ClusterRecord], Transport]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """All that a sweep is made from. Times are epoch seconds; `deadline` is in seconds of `time.monotonic()`.
+
+    `since` replaces the last good sweep of every cluster. `clock` gives the end of the sweep: the machine's clock, or
+    the recorded one in a replay. `nonces` are those of clusters that replay a recording of their own.
+    """
+
+    loaded: Loaded
+    id: str
+    now: float
+    started: float
+    nonce: str
+    before: StartingPoint
+    engine: Engine
+    deadline: float
+    connect: Connect
+    clock: Callable[[], float] = time.time
+    since: float | None = None
+    chosen: frozenset[str] | None = None
+    fault: str = ""
+    nonces: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """A finished sweep: the report, and all that is kept of it."""
+
+    document: Mapping[str, Any]
+    world: World
+    verdicts: Mapping[Ref, Verdict]
+    rows: Mapping[str, str]
+    statuses: Mapping[str, str]
+    handoffs: tuple[Handoff, ...]
+    since: Since
+    prior: Prior
+    observations: tuple[Observation, ...]
+    finished: float
+    complete: bool
+    reproducer: Mapping[str, object] | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One cluster after gathering: its subjects, and how it stands."""
+
+    head: ClusterHead
+    gathered: Gathered | None
+    normalised: Normalised | None
+    subjects: tuple[Subject, ...]
+
+
+def sweep(start: Start) -> Swept:
+    """Sweep the site's clusters once. Raises nothing for what a cluster does."""
+    prior = _prior(start)
+    records, kept_out = _sort_records(start)
+    sessions = Sessions(records, start.connect, gathering.budget(start.deadline))
+    try:
+        seen = [*_gather(start, records, sessions, prior), *kept_out]
+        world, buckets = _world(start, seen, prior)
+        seen, world, buckets = _look_closer(start, sessions, seen, world, buckets, prior)
+    finally:
+        sessions.close()
+    decided = decide(
+        start.loaded, world, start.engine, deadline=max(5.0, start.deadline - time.monotonic()), fault=start.fault
+    )
+    return _finish(start, seen, world, buckets, decided, prior, sessions.observations())
+
+
+def _prior(start: Start) -> Prior:
+    prior = Prior.from_data(start.before.site.get("collectors") or {})  # type: ignore[arg-type]
+    if start.since is None:
+        return prior
+    memos = {
+        record.name: replace(prior.clusters.get(record.name, ClusterMemo()), last_good=start.since)
+        for record in start.loaded.load.site.records
+    }
+    return replace(prior, clusters={**prior.clusters, **memos})
+
+
+# ---------------------------------------------------------------- gather
+
+
+def _sort_records(start: Start) -> tuple[list[ClusterRecord], list[_Seen]]:
+    """The clusters to gather, and those that nothing is sent to, with the reason."""
+    gathered: list[ClusterRecord] = []
+    kept_out: list[_Seen] = []
+    for record in start.loaded.load.site.records:
+        if start.chosen is not None and record.name not in start.chosen:
+            continue
+        if isinstance(record, BrokenRecord):
+            kept_out.append(_Seen(_blocked_head(record), None, None, (clusters.blocked(record),)))
+        elif clusters.is_skipped(record, start.now):
+            last = start.before.swept.get(record.name)
+            subject = clusters.skipped(record, start.now, last)
+            kept_out.append(_Seen(_head(record, "skipped", skip_reason(record, start.now)), None, None, (subject,)))
+        elif record.scheduler != "slurm":
+            why = f"no collector of this release reads a cluster with scheduler {record.scheduler}"
+            kept_out.append(_Seen(_head(record, "blocked", why), None, None, (outside.unreadable(record),)))
+        else:
+            gathered.append(record)
+    return gathered, kept_out
+
+
+def skip_reason(record: ClusterRecord, now: float) -> str:
+    """Why the record keeps its cluster out of this sweep."""
+    for window in record.downtime:
+        if window.start <= now < window.end:
+            return f"in downtime: {window.because}"
+    over = bool(record.downtime) and all(window.end <= now for window in record.downtime)
+    return record.because + ("; window over, re-verify access" if over else "")
+
+
+def _head(record: ClusterRecord, status: str, because: str, queue: str = "unknown", login: str = "") -> ClusterHead:
+    return ClusterHead(record.name, status, because, queue, login, record.path, record.sha256)
+
+
+def _blocked_head(record: BrokenRecord) -> ClusterHead:
+    return ClusterHead(record.name, "blocked", "; ".join(record.problems), "unknown", "", record.path, record.sha256)
+
+
+def _gather(start: Start, records: list[ClusterRecord], sessions: Sessions, prior: Prior) -> list[_Seen]:
+    def one(record: ClusterRecord) -> tuple[Gathered, Normalised]:
+        nonce = start.nonces.get(record.name, start.nonce)
+        gathered = gather_first(record, sessions[record.name], prior, start.now, nonce)
+        return gathered, normalise(gathered, start.loaded.policy.patterns)
+
+    done, failed = side_by_side(records, one, sessions.deadline, "gathered")
+    return [_seen(record, start, done.get(record.name), failed.get(record.name)) for record in records]
+
+
+def _seen(
+    record: ClusterRecord, start: Start, result: tuple[Gathered, Normalised] | None, error: BaseException | None
+) -> _Seen:
+    if result is None:
+        why = f"internal error: {type(error).__name__}: {error}" if error else "the cluster's deadline passed"
+        return _Seen(_head(record, "unreachable", why), None, None, (outside.lost(record, why),))
+    gathered, normalised = result
+    subject = normalised.subjects[0]
+    queue = subject.get("queue")
+    head = _head(
+        record,
+        clusters.status(gathered),
+        clusters.because(gathered),
+        queue if isinstance(queue, str) else "unknown",
+        gathered.login,
+    )
+    return _Seen(head, gathered, normalised, normalised.subjects)
+
+
+# ---------------------------------------------------------------- decide, join, look closer
+
+
+def _world(start: Start, seen: list[_Seen], prior: Prior) -> tuple[World, dict[Ref, str]]:
+    subjects = [subject for one in seen for subject in one.subjects]
+    head = worlds.sweep_subject(start.id, start.now, start.before, start.loaded.policy.sha256, start.engine)
+    first = worlds.connect(subjects, head, start.before)
+    buckets = worlds.buckets(evaluate(start.loaded.policy, first), first)
+    signatures = {k: v for one in seen if one.normalised for k, v in one.normalised.signatures.items()}
+    joined = worlds.joined(subjects, buckets, prior, signatures, start.loaded)
+    return worlds.connect(joined, head, start.before), buckets
+
+
+def _look_closer(
+    start: Start, sessions: Sessions, seen: list[_Seen], world: World, buckets: dict[Ref, str], prior: Prior
+) -> tuple[list[_Seen], World, dict[Ref, str]]:
+    """The second stage: what suspects and clusters still need is asked, and everything is made of facts again."""
+    suspects = worlds.suspects_by_cluster(start.loaded.policy, world)
+    wanted = {one.head.name: one for one in seen if one.gathered is not None}
+    records = [one.gathered.record for one in seen if one.gathered is not None]
+
+    def one(record: ClusterRecord) -> tuple[Gathered, Normalised]:
+        before = wanted[record.name].gathered
+        assert before is not None
+        after = gather_suspects(before, sessions[record.name], suspects.get(record.name, ()))
+        return after, normalise(after, start.loaded.policy.patterns)
+
+    done, _ = side_by_side(records, one, sessions.deadline, "looked closer")
+    closer = [_closer(start, item, done.get(item.head.name)) for item in seen]
+    return (closer, *_world(start, closer, prior))
+
+
+def _closer(start: Start, item: _Seen, result: tuple[Gathered, Normalised] | None) -> _Seen:
+    """A second stage that failed leaves the first as it was: what it would have read stays unread."""
+    if result is None or item.gathered is None:
+        return item
+    return _seen(item.gathered.record, start, result, None)
+
+
+# ---------------------------------------------------------------- hand off, report
+
+
+def _finish(
+    start: Start,
+    seen: list[_Seen],
+    world: World,
+    buckets: dict[Ref, str],
+    decided: Decided,
+    prior: Prior,
+    observations: tuple[Observation, ...],
+) -> Swept:
+    loaded = start.loaded
+    heads = tuple(sorted((one.head for one in seen), key=lambda head: head.name))
+    swept = frozenset(head.name for head in heads if head.status == "swept")
+    verdicts = worlds.with_builtin(decided.verdicts, loaded.load.site.records, start.chosen)
+    verdicts, since = dated(verdicts, start.before.since, loaded.policy, swept, start.id)
+    records = {r.name: r for r in loaded.load.site.records if isinstance(r, ClusterRecord)}
+    handoffs, verdicts = hand_off(
+        world, verdicts, loaded.policy, records, loaded.load.templates, markdown, _shown(loaded)
+    )
+    complete = all(
+        head.status in ("swept", "skipped") and (head.status == "skipped" or head.queue != "unknown") for head in heads
+    )
+    finished = start.clock()
+    judged = Judged(
+        SweepHead(
+            start.id, start.started, finished, start.now, complete, start.engine, loaded.policy.sha256, decided.flags
+        ),
+        heads,
+        world,
+        verdicts,
+        tuple(_row(h, world) for h in handoffs),
+        loaded.types,
+    )
+    document = build(judged)
+    document["tables"] = tables(document["jobs"])
+    pairs = [(one.gathered, one.normalised) for one in seen if one.gathered and one.normalised]
+    return Swept(
+        document,
+        world,
+        verdicts,
+        worlds.rows(world),
+        {head.name: head.status for head in heads},
+        tuple(handoffs),
+        since,
+        remember(prior, pairs, world.subjects.values(), buckets, start.now),
+        observations,
+        finished,
+        complete,
+        decided.reproducer,
+        decided.notes,
+    )
+
+
+def _shown(loaded: Loaded) -> Callable[[str, FactValue], str]:
+    types = loaded.types
+
+    def shown(name: str, value: FactValue) -> str:
+        return typed(value, types.get(("job", name), "text"))
+
+    return shown
+
+
+def _row(handoff: Handoff, world: World) -> HandoffRow:
+    subject = world.subjects[handoff.subject]
+    job_id = subject.get("job_id")
+    cluster = handoff.subject.key if handoff.subject.kind == "cluster" else subject.get("cluster")
+    return HandoffRow(
+        id=handoff.id,
+        template=handoff.template,
+        cause=handoff.cause,
+        cluster=cluster if isinstance(cluster, str) else "",
+        job_id=job_id if isinstance(job_id, str) else "",
+        subject=str(handoff.subject),
+        status=handoff.status,
+        blocked_by=handoff.blocked_by,
+        proofs=tuple((p.name, p.truth.word, p.source, p.at) for p in handoff.proofs),
+        since="",
+        path=f"handoffs/{handoff.id}.md",
+        actions=handoff.actions,
+    )

@@ -1,0 +1,159 @@
+"""Subjects made into one world: relations between clusters, sweeps and jobs that no single cluster knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+
+from sweeprules.cli.loading import Loaded
+from sweeprules.collectors import cluster as clusters
+from sweeprules.collectors.prior import Prior, SignatureMemo
+from sweeprules.collectors.slurm.links import join_links
+from sweeprules.engine.evaluate.native import evaluate
+from sweeprules.engine.evaluate.params import Place, param_value
+from sweeprules.engine.evaluate.truths import Truths
+from sweeprules.engine.evaluate.verdict import suspects
+from sweeprules.engine.facts import ABSENT, NOT_APPLICABLE, FactValue, Ref, Relation, Source, Subject, Unknown, World
+from sweeprules.engine.language.ast import Policy
+from sweeprules.engine.site import BrokenRecord, ClusterRecord, Site
+from sweeprules.engine.verdicts import Flag, Verdict
+from sweeprules.store.kept import StartingPoint
+
+CADENCE = "default_cadence"
+"""The parameter that holds the cadence of a job of which nothing was learned yet."""
+
+
+def sweep_subject(sweep_id: str, now: float, before: StartingPoint, policy_sha256: str, engine: str) -> Subject:
+    """The sweep as a subject: its clock, and how long ago the last one was."""
+    last = before.last.now if before.last is not None else None
+    facts: dict[str, FactValue] = {
+        "id": sweep_id,
+        "now": now,
+        "started": now,
+        "engine": engine,
+        "policy_sha256": policy_sha256,
+        "last_sweep_age": ABSENT if last is None else max(0.0, now - last),
+    }
+    return Subject(Ref("sweep", sweep_id), facts)
+
+
+def connect(subjects: Iterable[Subject], head: Subject, before: StartingPoint) -> World:
+    """A world in which every subject knows its sweep and what it was in the last whole sweep of its cluster."""
+    kept = {subject.ref: subject for subject in before.subjects}
+    made: dict[Ref, Subject] = {head.ref: head}
+    for subject in subjects:
+        relations = {**subject.relations, "sweep": Relation((head.ref,))}
+        earlier = kept.get(subject.ref)
+        if earlier is not None and "@" not in subject.ref.key:
+            ref = Ref(subject.ref.kind, f"{subject.ref.key}@{before.last.id if before.last else 'before'}")
+            made[ref] = replace(earlier, ref=ref, judged=False)
+            relations["previous"] = Relation((ref,))
+        else:
+            relations.setdefault("previous", Relation(()))
+        made[subject.ref] = replace(subject, relations=MappingProxyType(relations))
+    return World(made)
+
+
+def buckets(truths: Truths, world: World) -> dict[Ref, str]:
+    """The bucket of each judged job for which one was decided."""
+    found = {subject.ref: truths.field(subject.ref, "bucket") for subject in world.of_kind("job")}
+    return {ref: bucket for ref, bucket in found.items() if isinstance(bucket, str)}
+
+
+def joined(
+    subjects: Sequence[Subject],
+    decided: Mapping[Ref, str],
+    prior: Prior,
+    signatures: Mapping[str, SignatureMemo],
+    loaded: Loaded,
+) -> list[Subject]:
+    """The subjects with runs, links, counts, series and cadence: what needs the bucket to be known."""
+    known = {**_kept_buckets(subjects, prior), **decided}
+    made = join_links(subjects, known, prior, signatures)
+    jobs = [s for s in made if s.ref.kind == "job"]
+    return [_completed(subject, known, jobs, loaded) for subject in made]
+
+
+def _kept_buckets(subjects: Iterable[Subject], prior: Prior) -> dict[Ref, str]:
+    memos = {s.ref: prior.jobs.get(s.ref.key) for s in subjects if s.ref.kind == "job"}
+    return {ref: memo.bucket for ref, memo in memos.items() if memo is not None and memo.bucket}
+
+
+def _completed(subject: Subject, known: Mapping[Ref, str], jobs: Sequence[Subject], loaded: Loaded) -> Subject:
+    if subject.ref.kind == "cluster":
+        own = [job for job in jobs if job.judged and job.get("cluster") == subject.ref.key]
+        whole = subject.get("status") == "swept"
+        return replace(subject, facts={**subject.facts, **clusters.counts(own, known, whole=whole)})
+    if subject.ref.kind != "job":
+        return subject
+    facts = dict(subject.facts)
+    sources = dict(subject.sources)
+    facts.setdefault("series", _series(facts.get("name"), loaded.load.site))
+    bucket = known.get(subject.ref)
+    if not subject.judged:
+        if bucket is not None:
+            facts.setdefault("bucket", bucket)
+        return replace(subject, facts=facts)
+    if "cadence" not in facts:
+        facts |= _cadence(bucket, facts.get("cluster"), loaded.policy)
+        sources["cadence"] = Source("", f"policy parameter {CADENCE}", "")
+    if bucket == "catch-all":
+        facts["progress"] = NOT_APPLICABLE
+    return replace(subject, facts=facts, sources=sources)
+
+
+def _series(name: FactValue | None, site: Site) -> FactValue:
+    if not isinstance(name, str):
+        return Unknown("not-read", "the name was not read")
+    found = [s.name for s in site.series if any(fnmatchcase(name, glob) for glob in s.name_globs)]
+    return ABSENT if not found else found[0] if len(found) == 1 else Unknown("conflict", ", ".join(found))
+
+
+def _cadence(bucket: str | None, cluster: FactValue | None, policy: Policy) -> dict[str, FactValue]:
+    """Nothing is learned in this release: the policy's default, by bucket; absent for catch-all, which has none."""
+    if bucket == "catch-all":
+        return {"cadence": NOT_APPLICABLE, "cadence_source": NOT_APPLICABLE}
+    param = policy.params.get(CADENCE)
+    if param is None or bucket is None:
+        why = f"the policy has no parameter {CADENCE}" if param is None else "the bucket is unknown"
+        return {"cadence": Unknown("not-read", why), "cadence_source": Unknown("not-read", why)}
+    unread = Unknown("not-read")
+    value = param_value(param, Place(unread, (), cluster if cluster is not None else unread, bucket))
+    return {"cadence": value, "cadence_source": "default"}
+
+
+def suspects_by_cluster(policy: Policy, world: World) -> dict[str, tuple[Ref, ...]]:
+    """The subjects that are looked at more closely, by cluster."""
+    found: dict[str, list[Ref]] = {}
+    for ref in suspects(policy, evaluate(policy, world)):
+        cluster = ref.key if ref.kind == "cluster" else ref.key.partition(":")[0]
+        found.setdefault(cluster, []).append(ref)
+    return {name: tuple(refs) for name, refs in found.items()}
+
+
+def with_builtin(
+    verdicts: Mapping[Ref, Verdict], records: Iterable[ClusterRecord | BrokenRecord], chosen: frozenset[str] | None
+) -> dict[Ref, Verdict]:
+    """The verdicts with the flag that no rule raises: a record that would have printed secrets."""
+    made = dict(verdicts)
+    for record in records:
+        ref = Ref("cluster", record.name)
+        if isinstance(record, BrokenRecord) and record.secret_risk and (chosen is None or record.name in chosen):
+            flag = Flag(
+                "secret-risk", "critical", "builtin", "; ".join(record.problems), explains=("evidence-missing",)
+            )
+            made[ref] = replace(made[ref], flags=(flag, *made[ref].flags))
+    return made
+
+
+def rows(world: World) -> dict[str, str]:
+    """For each job that is shown in another's row, the key of that row's job."""
+    found: dict[str, str] = {}
+    for run in world.of_kind("run"):
+        row = run.relations.get("row")
+        if row is not None and row.members:
+            links = run.relations["links"].members
+            found |= {link.key: row.members[0].key for link in links if link != row.members[0]}
+    return found
