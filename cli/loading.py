@@ -81,6 +81,7 @@ def compile_site(choice: SiteChoice) -> Loaded:
 
 def compile_load(choice: SiteChoice, load: SiteLoad) -> Loaded:
     """As `compile_site`, from files that were read already."""
+    from sweeprules.cli.template_check import template_problems
     from sweeprules.engine.language.load import load_policy
     from sweeprules.store.builtin import schema
 
@@ -92,7 +93,7 @@ def compile_load(choice: SiteChoice, load: SiteLoad) -> Loaded:
         policy = load_policy(load.layers, catalogue, schema=schema("rules"), templates=template_names(load))
     except PolicyError as error:
         errors += error.problems
-    errors += template_problems(load)
+    errors += template_problems(load, catalogue)
     if errors or policy is None:
         raise SiteBroken(errors)
     return Loaded(choice, load, catalogue, policy, tuple(warnings))
@@ -105,25 +106,6 @@ def template_names(load: SiteLoad) -> frozenset[str]:
         for name in load.templates
         if name.startswith("handoffs/") and name.endswith(".md.j2") and not name.startswith("handoffs/_")
     )
-
-
-def template_problems(load: SiteLoad) -> list[Problem]:
-    """Every template that Jinja can not read, with the line that it names."""
-    from jinja2 import TemplateSyntaxError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    from sweeprules.engine.errors import Mark
-
-    environment = ImmutableSandboxedEnvironment()
-    environment.filters["md"] = str
-    problems = []
-    for name, text in sorted(load.templates.items()):
-        try:
-            environment.compile(text, name)
-        except TemplateSyntaxError as error:
-            where = Mark(f"templates/{name}", error.lineno, 1)
-            problems.append(Problem(where, f"the template can not be read: {error.message}", "mend the Jinja syntax"))
-    return problems
 
 
 def fail(broken: SiteBroken) -> None:

@@ -16,25 +16,24 @@ TEXT: Mapping[str, Shape] = {}
 """A text, a number or a truth: nothing is inside."""
 
 
-def handoff_names(catalogue: Catalogue) -> Mapping[str, Shape]:
-    """What a template in handoffs/ is given; `facts` are those of the subject, under the names of the catalogue."""
+def handoff_names(catalogue: Catalogue, template: str) -> Mapping[str, Shape]:
+    """What a template in handoffs/ is given; `facts` are those of the kinds of subject that it is about.
+
+    A template that the catalogue does not know may be about any kind.
+    """
+    about = [catalogue.kinds[kind] for kind in catalogue.templates.get(template, ())] or list(catalogue.kinds.values())
     return {
         "id": TEXT,
         "template": TEXT,
         "subject": TEXT,
         "cluster": TEXT,
-        "facts": dict.fromkeys(_fact_names(catalogue), TEXT),
+        "facts": dict.fromkeys((word for kind in about for word in (*kind.fields, *kind.pattern_fields)), TEXT),
         "flags": [dict.fromkeys(("name", "severity", "message"), TEXT)],
         "actions": [{**dict.fromkeys(("name", "class", "destructive", "status"), TEXT), "args": ANY}],
-        "proofs": [dict.fromkeys(("name", "truth", "source", "at"), TEXT)],
+        "proofs": [dict.fromkeys(("name", "truth", "source"), TEXT)],
         "blocked_by": [TEXT],
         "gotchas": [dict.fromkeys(("tag", "text", "validated"), TEXT)],
     }
-
-
-def _fact_names(catalogue: Catalogue) -> set[str]:
-    fields = {name for kind in catalogue.kinds.values() for name in kind.fields}
-    return fields | {word for kind in catalogue.kinds.values() for word in kind.pattern_fields}
 
 
 def report_names(schema: Mapping[str, Any]) -> Mapping[str, Shape]:
