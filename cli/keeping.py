@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 from sweeprules.cli.sweep import Start, Swept
+from sweeprules.handoffs.identity import path_of
 from sweeprules.store.cassette import Cassette
 from sweeprules.store.codec import Json
 from sweeprules.store.db import Store
 from sweeprules.store.files import write_atomic
 from sweeprules.store.kept import SweepInfo, SweepRecord
+from sweeprules.store.policies import KeptPolicy, save_policy
 
 CLOCK = "clock"
 """In a cassette's prior state: when the sweep started and ended, so that a replay says the same."""
@@ -48,7 +50,8 @@ def keep(store: Store, state: Path, start: Start, swept: Swept) -> None:
     a killed sweep left behind is written again by the next.
     """
     for handoff in swept.handoffs:
-        write_atomic(state / "handoffs" / f"{handoff.id}.md", handoff.text.encode("utf-8", "backslashreplace"))
+        write_atomic(state / path_of(handoff.id), handoff.text.encode("utf-8", "backslashreplace"))
+    save_policy(state, KeptPolicy(start.loaded.policy, start.loaded.types))
     info = SweepInfo(
         start.id, start.started, swept.finished, start.now, swept.complete, start.engine, start.loaded.policy.sha256
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -43,6 +42,32 @@ def debug_option(function: F) -> F:
     )
 
 
+def unused_options(*names: str) -> Callable[[F], F]:
+    """`--site` and `--state` for a verb that needs none of them: scripts give every verb the same options."""
+
+    def add(function: F) -> F:
+        for name in names:
+            function = click.option(
+                f"--{name}", type=click.Path(), metavar="PATH", expose_value=False,
+                help=f"Taken by every command; this one reads no {name}.",
+            )(function)  # fmt: skip
+        return function
+
+    return add
+
+
+def seconds(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
+    """A duration option as seconds; a usage error for anything else."""
+    from sweeprules.store.units import duration
+
+    if text is None:
+        return None
+    found = duration(text)
+    if not found:
+        raise click.BadParameter(f"{text!r} is no duration above zero: write 90s, 20m or 1.5h")
+    return found
+
+
 def output_option(*formats: str) -> Callable[[F], F]:
     """`--output FORMAT`, the first being the default."""
     return click.option(
@@ -54,29 +79,26 @@ def output_option(*formats: str) -> Callable[[F], F]:
     )
 
 
-def print_problems(problems: Iterable[Problem], output: str = "text") -> None:
-    """All problems at once: text on stderr; JSON or GitHub annotations on stdout for `validate`."""
-    found = sorted(problems)
-    if output == "json":
-        rows = [
-            {
-                "file": p.mark.file,
-                "line": p.mark.line,
-                "column": p.mark.column,
-                "severity": p.severity,
-                "code": p.code or None,
-                "message": p.message,
-                "hint": p.hint or None,
-            }
-            for p in found
-        ]
-        click.echo(json.dumps({"problems": rows}, indent=1, ensure_ascii=False))
-    elif output == "github":
-        for problem in found:
-            click.echo(_annotation(problem))
-    else:
-        for problem in found:
-            click.echo(_printable(f"{'warning: ' if problem.severity == 'warning' else ''}{problem}"), err=True)
+def print_problems(problems: Iterable[Problem], output: str = "text", *, err: bool = True) -> None:
+    """All problems at once, by place: lines for people, or GitHub annotations; `err` sends them to stderr."""
+    for problem in sorted(problems):
+        if output == "github":
+            click.echo(_annotation(problem), err=err)
+        else:
+            click.echo(_printable(f"{'warning: ' if problem.severity == 'warning' else ''}{problem}"), err=err)
+
+
+def problem_row(problem: Problem) -> dict[str, str | int | None]:
+    """A problem as JSON has it."""
+    return {
+        "file": problem.mark.file,
+        "line": problem.mark.line,
+        "column": problem.mark.column,
+        "severity": problem.severity,
+        "code": problem.code or None,
+        "message": problem.message,
+        "hint": problem.hint or None,
+    }
 
 
 def _printable(text: str) -> str:

@@ -27,6 +27,7 @@ from sweeprules.engine.facts import FactValue, Ref, Subject, World
 from sweeprules.engine.observation import Observation
 from sweeprules.engine.site import BrokenRecord, ClusterRecord
 from sweeprules.engine.verdicts import Verdict
+from sweeprules.handoffs.identity import path_of
 from sweeprules.handoffs.render import Handoff, hand_off
 from sweeprules.reports.clean import markdown
 from sweeprules.reports.document import ClusterHead, HandoffRow, Judged, SweepHead, build
@@ -307,6 +308,6 @@ def _row(handoff: Handoff, world: World) -> HandoffRow:
         blocked_by=handoff.blocked_by,
         proofs=tuple((p.name, p.truth.word, p.source, p.at) for p in handoff.proofs),
         since="",
-        path=f"handoffs/{handoff.id}.md",
+        path=path_of(handoff.id),
         actions=handoff.actions,
     )

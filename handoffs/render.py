@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +15,7 @@ from sweeprules.engine.language.ast import Policy
 from sweeprules.engine.site import ClusterRecord
 from sweeprules.engine.truth import TRUE
 from sweeprules.engine.verdicts import Action, Verdict
+from sweeprules.handoffs.identity import cause_of, identity
 from sweeprules.handoffs.prove import Case, Proof, prove
 
 FOLDER = "handoffs/"
@@ -125,11 +125,11 @@ def _document(
     jinja: ImmutableSandboxedEnvironment,
     shown: Callable[[str, FactValue], str],
 ) -> Handoff:
-    cause = next((c for a in actions for c in a.causes), actions[0].name)
+    cause = cause_of(actions)
     blocked = tuple(dict.fromkeys(reason for a in actions for reason in a.blocked_by))
-    identity = hashlib.sha256("\0".join((str(ref), name, cause)).encode()).hexdigest()[:12]
+    number = identity(ref, name, cause)
     context: dict[str, Any] = {
-        "id": identity,
+        "id": number,
         "template": name,
         "subject": str(ref),
         "cluster": record.name if record else "",
@@ -151,6 +151,6 @@ def _document(
     except TemplateError as error:
         raise TemplateError(f"template {FOLDER}{name}.md.j2: {error}") from error
     return Handoff(
-        identity, name, cause, ref, tuple(a.name for a in actions), "blocked" if blocked else "open", blocked,
+        number, name, cause, ref, tuple(a.name for a in actions), "blocked" if blocked else "open", blocked,
         tuple(proofs), text,
     )  # fmt: skip

@@ -1,0 +1,142 @@
+"""Explanations from the store: the job's own neighbourhood, the policy that judged it, the proofs made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sweeprules.engine.evaluate.proof import Prover
+from sweeprules.engine.facts import FactValue, Ref, Subject, World
+from sweeprules.engine.language.ast import Path as FactPath
+from sweeprules.engine.language.ast import Policy
+from sweeprules.engine.truth import UNKNOWN, Truth
+from sweeprules.engine.verdicts import Action, Verdict
+from sweeprules.handoffs.identity import cause_of, identity, path_of
+from sweeprules.reports.explaining import Explained
+from sweeprules.store.db import Store
+from sweeprules.store.kept import JobHit, Stored
+from sweeprules.store.policies import read_policy
+
+ALWAYS = frozenset({"cluster", "run", "prior_link", "next_link", "previous", "sweep", "log_filesystem", "credential"})
+
+
+class KeptTruths:
+    """What a sweep decided about the subjects around a job, as the prover reads it."""
+
+    def __init__(self, stored: Mapping[Ref, Stored]) -> None:
+        self._verdicts = {ref: item.verdict for ref, item in stored.items() if item.verdict is not None}
+
+    def truth(self, rule: str, ref: Ref) -> Truth:
+        """The kept truth of a rule; unknown on a subject that was not judged."""
+        verdict = self._verdicts.get(ref)
+        return UNKNOWN if verdict is None else verdict.truths.get(rule, UNKNOWN)
+
+    def field(self, ref: Ref, name: str) -> FactValue | None:
+        """The kept value of a decided field; None where none was decided."""
+        verdict = self._verdicts.get(ref)
+        return None if verdict is None else verdict.decided.get(name)
+
+
+def documents(store: Store, state: Path, hits: Sequence[JobHit], rule: str | None) -> list[Explained]:
+    """One explanation for each job that an id names."""
+    return [_one(store, state, hit, rule) for hit in hits]
+
+
+def _one(store: Store, state: Path, hit: JobHit, rule: str | None) -> Explained:
+    info = store.sweep(hit.sweep)
+    assert info is not None
+    kept = read_policy(state, info.policy_sha256)
+    _check_rule(rule, kept.policy)
+    ref = Ref("job", hit.key)
+    stored = store.around(ref, hit.sweep, ALWAYS | _relations(kept.policy))
+    item = stored[ref]
+    world = World({**{r: s.subject for r, s in stored.items()}, **_sweep(info.id, info.now)})
+    verdict = item.verdict or Verdict(ref, {}, {}, (), ())
+    run = item.subject.relations.get("run")
+    return Explained(
+        sweep=info.id,
+        now=info.now,
+        complete=info.complete,
+        job=item.subject,
+        run=run.members[0].key if run is not None and run.members else hit.key,
+        verdict=verdict,
+        proofs=_proofs(kept.policy, world, stored, ref) if item.verdict is not None else (),
+        exemptions=_exemptions(kept.policy, world, stored, verdict),
+        around=world.subjects,
+        handoffs=[*_handoffs(ref, verdict.actions)],
+        types=kept.types,
+    )
+
+
+def _sweep(sweep_id: str, now: float) -> dict[Ref, Subject]:
+    ref = Ref("sweep", sweep_id)
+    return {ref: Subject(ref, {"id": sweep_id, "now": now})}
+
+
+def _check_rule(rule: str | None, policy: Policy) -> None:
+    if rule is None or (rule in policy.rules and policy.rules[rule].on == "job"):
+        return
+    from sweeprules.engine.errors import nearest
+
+    ids = [r.id for r in policy.rules.values() if r.on == "job"]
+    raise click.UsageError(f"no rule about jobs is called {rule!r}. {nearest(rule, ids)}")
+
+
+def _proofs(policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref) -> list[Any]:
+    prover = Prover(policy, world, _truths(stored))
+    return [prover.rule(rule.id, ref) for rule in policy.rules.values() if rule.on == "job"]
+
+
+def _truths(stored: Mapping[Ref, Stored]) -> Any:
+    return KeptTruths(stored)
+
+
+def _exemptions(policy: Policy, world: World, stored: Mapping[Ref, Stored], verdict: Verdict) -> list[Any]:
+    if not verdict.exempted:
+        return []
+    prover = Prover(policy, world, _truths(stored))
+    return [
+        (exemption, verdict.exempted[exemption.id], prover.exemption(exemption, verdict.ref))
+        for exemption in policy.exemptions
+        if exemption.id in verdict.exempted
+    ]
+
+
+def _handoffs(ref: Ref, actions: Iterable[Action]) -> Iterator[dict[str, Any]]:
+    groups: dict[str, list[Action]] = {}
+    for action in actions:
+        if action.template is not None and action.status != "exempt":
+            groups.setdefault(action.template, []).append(action)
+    for template, group in groups.items():
+        number = identity(ref, template, cause_of(group))
+        blocked = list(dict.fromkeys(reason for action in group for reason in action.blocked_by))
+        status = "blocked" if blocked else "open"
+        yield {"id": number, "template": template, "status": status, "blocked_by": blocked, "path": path_of(number)}
+
+
+def _relations(policy: Policy) -> frozenset[str]:
+    """The relations that rules and exemptions about jobs read."""
+    found: set[str] = set()
+    conditions: list[object] = [c for r in policy.rules.values() if r.on == "job" for c in (r.when, r.unless, r.then)]
+    _walk([*conditions, *(e.when for e in policy.exemptions)], found)
+    return frozenset(found)
+
+
+def _walk(node: object, found: set[str]) -> None:
+    if isinstance(node, FactPath):
+        found.update(node.relations)
+        if node.type == "relation":
+            found.add(node.field)
+    elif isinstance(node, tuple | list):
+        for item in node:
+            _walk(item, found)
+    elif isinstance(node, Mapping):
+        for item in node.values():
+            _walk(item, found)
+    elif is_dataclass(node):
+        for spec in fields(node):
+            _walk(getattr(node, spec.name), found)

@@ -1,0 +1,86 @@
+"""`sweeprules rules`: which rules there are, and where each value of the policy comes from."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sweeprules.cli.options import debug_option, output_option, site_option, unused_options
+from sweeprules.engine.errors import nearest
+from sweeprules.engine.language.ast import Policy
+
+Row = Mapping[str, Any]
+
+
+@click.command("rules")
+@site_option
+@unused_options("state")
+@click.option("--rule", "wanted", multiple=True, metavar="ID", help="Only this rule, or those that a glob names.")
+@click.option("--effective", is_flag=True, help="Print the effective policy: each value, and where it comes from.")
+@output_option("text", "json")
+@debug_option
+def command(site: Path | None, wanted: tuple[str, ...], effective: bool, output: str) -> None:
+    """List the rules of a site: what each is about, what follows, where it stands and why.
+
+    With --effective also params, lists, patterns, decisions, routes and exemptions, with the places of what overrides
+    and what is overridden. Exit status: 0, or 2 when the site is broken or no rule is of that name.
+    """
+    from sweeprules.cli.effective import effective_rows, overridden, rule_rows
+    from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
+
+    try:
+        loaded = compile_site(choose_site(site))
+    except SiteBroken as broken:
+        fail(broken)
+        return
+    root = Path(loaded.load.site.root)
+    over = overridden(loaded.load.layers)
+    rows = chosen(rule_rows(loaded.policy, over, root, Path.cwd()), wanted)
+    sections = effective_rows(loaded.policy, over, root, Path.cwd()) if effective else {}
+    if output == "json":
+        found: dict[str, Any] = {"schema_version": 1, "policy_sha256": loaded.policy.sha256, "rules": rows, **sections}
+        click.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        return
+    for line in _text(loaded.policy, rows, sections):
+        click.echo(line)
+
+
+def chosen(rows: list[dict[str, Any]], wanted: Iterable[str]) -> list[dict[str, Any]]:
+    """The rows that any of the names or globs means, all without one; a usage error for one that means none."""
+    wanted = tuple(wanted)
+    ids = [row["id"] for row in rows]
+    for name in wanted:
+        if not fnmatch.filter(ids, name):
+            hint = nearest(name, ids) or "`sweeprules rules` lists all"
+            raise click.UsageError(f"no rule is called {name!r}; {hint}")
+    return [row for row in rows if not wanted or any(fnmatch.fnmatchcase(row["id"], name) for name in wanted)]
+
+
+def _text(policy: Policy, rows: list[dict[str, Any]], sections: Mapping[str, list[Row]]) -> Iterable[str]:
+    if sections:
+        yield f"policy {policy.sha256}"
+        yield ""
+    for row in rows:
+        yield f"{row['id']}  ({row['on']}) {'→ ' + ', '.join(row['then']) if row['then'] else 'has a truth alone'}"
+        yield f"    {_where(row)}"
+        if row["why"]:
+            yield f"    {row['why']}"
+    yield ""
+    yield f"{len(rows)} rule{'' if len(rows) == 1 else 's'}"
+    for name, items in sections.items():
+        yield ""
+        yield f"{name} ({len(items)})"
+        for item in items:
+            yield f"  {item['name']}{': ' if item['says'] else ''}{item['says']}"
+            yield f"      {_where(item)}{' — ' + item['why'] if item['why'] else ''}"
+            for more in item.get("for", ()):
+                yield f"      for {more['match']}: {more['value']}  ({more['place']})"
+
+
+def _where(row: Row) -> str:
+    return row["place"] + (f", overrides {row['overrides']}" if row["overrides"] else "")

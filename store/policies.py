@@ -1,0 +1,59 @@
+"""Compiled policies beside the sweeps that they judged, so that an explanation needs no YAML and no site."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sweeprules.engine.language.ast import Policy
+from sweeprules.store.errors import StoreError
+from sweeprules.store.files import read_bounded, write_atomic
+
+FOLDER = "policies"
+_MAX_BYTES = 64 * 2**20
+_HINT = "sweep again, and explain the new sweep"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPolicy:
+    """A policy with the catalogue's types, by (kind, field)."""
+
+    policy: Policy
+    types: Mapping[tuple[str, str], str]
+
+
+class _Values(pickle.Unpickler):
+    """Builds nothing but this package's own values: a damaged or planted file runs no code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith("sweeprules.engine.") or (module, name) in _PLAIN:
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} has no place in a policy")
+
+
+_PLAIN = frozenset({("builtins", "frozenset"), ("builtins", "set"), ("types", "MappingProxyType")})
+
+
+def save_policy(state: Path, kept: KeptPolicy) -> None:
+    """Keep a policy under its hash; one that is there already stays. Raises `StoreError`."""
+    path = state / FOLDER / f"{kept.policy.sha256}.policy"
+    if not path.is_file():
+        write_atomic(path, pickle.dumps((kept.policy, dict(kept.types)), protocol=5))
+
+
+def read_policy(state: Path, sha256: str) -> KeptPolicy:
+    """The policy with this hash. Raises `StoreError` when it is not kept, or not as it was written."""
+    path = state / FOLDER / f"{sha256}.policy"
+    if not path.is_file():
+        raise StoreError(str(path), "the policy of that sweep is not kept", _HINT)
+    try:
+        policy, types = _Values(io.BytesIO(read_bounded(path, _MAX_BYTES))).load()
+    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, ValueError, TypeError, IndexError) as error:
+        raise StoreError(str(path), f"is damaged or of another version: {error}", _HINT) from error
+    if not isinstance(policy, Policy) or policy.sha256 != sha256:
+        raise StoreError(str(path), "is not the policy that its name says", _HINT)
+    return KeptPolicy(policy, types)
