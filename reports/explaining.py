@@ -12,8 +12,7 @@ from sweeprules.engine.truth import Truth
 from sweeprules.engine.verdicts import ConditionProof, RuleProof, Verdict
 from sweeprules.reports.clean import one_line
 from sweeprules.reports.document import flag_data, ordered, plain, timestamp
-from sweeprules.reports.text import MARKS
-from sweeprules.reports.words import typed
+from sweeprules.reports.words import MARKS, typed
 
 Data = dict[str, Any]
 

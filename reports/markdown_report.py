@@ -9,7 +9,8 @@ from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sweeprules.reports.clean import markdown
-from sweeprules.reports.text import MARKS, flag_lines, subjects
+from sweeprules.reports.text import flag_lines, subjects
+from sweeprules.reports.words import MARKS
 
 TEMPLATE = "report/report.md.j2"
 

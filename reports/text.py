@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sweeprules.reports.clean import one_line
+from sweeprules.reports.words import MARKS
 
-MARKS = {"critical": "●", "warning": "▲", "info": "○"}
 _STYLES = {"critical": "bold red", "warning": "yellow", "info": "dim"}
 Data = Mapping[str, Any]
 

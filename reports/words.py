@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 from sweeprules.engine.facts import Absent, FactValue, Interval, Unknown
 
+MARKS = {"critical": "●", "warning": "▲", "info": "○"}
+"""A sign for each severity, so that colour is never the only one."""
 NOT_EMITTED = "—"
 UNREAD = "?"
 

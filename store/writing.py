@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,11 @@ from sweeprules.store.kept import Documents, SweepRecord
 def pack(document: Json) -> bytes:
     """A document as it stands in the database: compressed JSON."""
     return zlib.compress(dump(document), 6)
+
+
+def pack_in_order(document: Json) -> bytes:
+    """A document that people read: its keys keep the contract's order."""
+    return zlib.compress(json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass"), 6)
 
 
 def insert_sweep(connection: sqlite3.Connection, record: SweepRecord, cassette: str | None) -> None:
@@ -30,7 +36,7 @@ def insert_sweep(connection: sqlite3.Connection, record: SweepRecord, cassette: 
             int(info.complete),
             info.engine,
             info.policy_sha256,
-            pack(dict(record.report)),
+            pack_in_order(dict(record.report)),
             cassette,
         ),
     )

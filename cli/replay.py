@@ -1,0 +1,100 @@
+"""`sweeprules replay`: a recorded sweep, judged again."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sweeprules.cli.options import debug_option, output_option
+from sweeprules.cli.times import Duration
+
+if TYPE_CHECKING:
+    from sweeprules.cli.loading import Loaded
+    from sweeprules.store.cassette import Cassette
+
+
+@click.command("replay")
+@click.argument("cassette", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--rules",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Judge with the site or rules folder DIR instead of the recorded policy.",
+)
+@click.option("--engine", type=click.Choice(["checked", "native", "durable"]), help="Default: the recorded one.")
+@output_option("text", "json", "markdown")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
+@click.option("--fail-on", type=click.Choice(["info", "warning", "critical"]), help="As for run.")
+@click.option("--deadline", type=Duration(), default="20m", show_default=True, help="Time for judging.")
+@debug_option
+def command(
+    cassette: Path,
+    rules: Path | None,
+    engine: str | None,
+    output: str,
+    out: Path | None,
+    fail_on: str | None,
+    deadline: float,
+) -> int:
+    """Judge the sweep recorded in CASSETTE again, offline: nothing is asked of a cluster and nothing is kept.
+
+    With the recorded policy the report is the same, byte for byte. Exit status as for run.
+    """
+    from sweeprules.cli.loading import SiteBroken, fail
+    from sweeprules.cli.outcome import exit_status
+    from sweeprules.cli.printing import deliver, rendered
+    from sweeprules.cli.starting import replay_start, with_engine
+    from sweeprules.cli.sweep import sweep
+    from sweeprules.store.cassette import read_cassette
+    from sweeprules.store.errors import StoreError
+
+    try:
+        tape = read_cassette(cassette)
+        with tempfile.TemporaryDirectory(prefix="sweeprules-") as folder:
+            loaded = recorded_site(tape, Path(folder), rules)
+            start = replay_start(loaded, tape, time.monotonic() + deadline)
+            swept = sweep(with_engine(start, engine) if engine else start)
+    except SiteBroken as broken:
+        fail(broken)
+        raise
+    except StoreError as error:
+        raise click.ClickException(str(error)) from None
+    if loaded.policy.sha256 != tape.policy_sha256 and rules is None:
+        click.echo("note: this release reads the recorded policy otherwise than the one that swept", err=True)
+    text = rendered(swept.document, output, loaded.load.templates, to_file=out is not None)
+    deliver(text, out)
+    return exit_status(swept.document, fail_on)
+
+
+def recorded_site(tape: Cassette, folder: Path, rules: Path | None) -> Loaded:
+    """The recorded site, laid out in `folder` and compiled; with the rules of another folder where one is named.
+
+    Raises `SiteBroken` and `StoreError`.
+    """
+    from sweeprules.cli.loading import compile_site
+    from sweeprules.store.files import write_atomic
+    from sweeprules.store.site import SiteChoice
+
+    root = folder / (tape.site or "site")
+    for name, text in tape.files.items():
+        write_atomic(_inside(root, name), text.encode("utf-8"))
+    if rules is not None:
+        source = rules / "rules" if (rules / "rules").is_dir() else rules
+        for path in sorted((root / "rules").rglob("*.yaml")):
+            path.unlink()
+        for path in sorted(source.rglob("*.yaml")):
+            write_atomic(root / "rules" / path.relative_to(source), path.read_bytes())
+    return compile_site(SiteChoice(root, "--site"))
+
+
+def _inside(root: Path, name: str) -> Path:
+    """A file of a cassette, which anyone may have written: it must not leave the folder."""
+    path = root / name
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        from sweeprules.store.errors import StoreError
+
+        raise StoreError(name, "is no file of a site", "the cassette is damaged; record it again")
+    return path
