@@ -1,0 +1,199 @@
+"""`sweeprules test`: the tests that stand beside the rules."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sweeprules.cli.options import debug_option, output_option, print_problems, site_option, unused_options
+from sweeprules.engine.errors import Problem, nearest
+from sweeprules.engine.ruletests import RuleTestResult, RuleTestRun
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run of rule tests with places as the person would write them; `files` were read, `left` were not asked for.
+
+    `places` maps a file's name in the site to where it is.
+    """
+
+    run: RuleTestRun
+    problems: tuple[Problem, ...]
+    places: Mapping[str, str]
+    left: int
+
+    def count(self, status: str) -> int:
+        """How many tests ended like this."""
+        return sum(result.status == status for result in self.run.results)
+
+    @property
+    def good(self) -> bool:
+        """True when no test failed and no file has a mistake; there may be no test at all."""
+        return not self.problems and all(result.status == "passed" for result in self.run.results)
+
+    def where(self, result: RuleTestResult) -> str:
+        """File and line of a test."""
+        return f"{self.places[result.mark.file]}:{result.mark.line}"
+
+
+@click.command("test")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@site_option
+@unused_options("state")
+@click.option("--all", "everything", is_flag=True, help="Also run the shipped tests against the policy of this site.")
+@output_option("text", "json", "junit")
+@debug_option
+def command(files: tuple[str, ...], site: Path | None, everything: bool, output: str) -> None:
+    """Run the rule tests of a site: those in rules/*.test.yaml, or in the files, folders or globs named.
+
+    A site that extends the shipped policy runs its own tests; its overrides may well change what the shipped ones
+    expect, so these run with --all or when they are named. Exit status: 0 good, 1 when a test fails or a test file has
+    a mistake, 2 when the site is broken or nothing matches. A site without a test is good, and the last line says that
+    there is none.
+    """
+    from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
+    from sweeprules.cli.main import FINDINGS, GOOD
+    from sweeprules.cli.places import SHIPPED, place, placed
+    from sweeprules.engine.ruletests import run_rule_tests
+
+    try:
+        loaded = compile_site(choose_site(site))
+    except SiteBroken as broken:
+        fail(broken)
+        return
+    root, here = loaded.choice.root, Path.cwd()
+    tests = loaded.load.tests
+    places = {name: place(name, root, here) for name in tests}
+    names = named(files, places, root) if files else [n for n in tests if everything or not n.startswith(SHIPPED)]
+    run = run_rule_tests(loaded.policy, loaded.catalogue, {name: tests[name] for name in names})
+    ran = Ran(run, tuple(placed(run.problems, root, here)), places, len(tests) - len(names))
+    _print(ran, output)
+    raise click.exceptions.Exit(GOOD if ran.good else FINDINGS)
+
+
+def named(wanted: Iterable[str], places: Mapping[str, str], root: Path) -> list[str]:
+    """The test files that the arguments mean, by place, by name in the site, as a folder or as a glob.
+
+    Raises a usage error for an argument that means none.
+    """
+    found: dict[str, None] = {}
+    for word in wanted:
+        plain = word.rstrip("/").removeprefix("./")
+        full = str(Path(plain).expanduser().absolute())
+        matches = [
+            name
+            for name, where in places.items()
+            if plain in (name, where)
+            or any(fnmatch.fnmatchcase(text, plain) for text in (name, where))
+            or full in (str(root / name), *(str(folder) for folder in (root / name).parents if folder != root.parent))
+        ]
+        if not matches:
+            hint = nearest(plain, [*places, *places.values()]) or "test files end in .test.yaml"
+            raise click.UsageError(f"no test file of the site is meant by {word!r}; {hint}")
+        found.update(dict.fromkeys(matches))
+    return sorted(found)
+
+
+# ---------------------------------------------------------------- what is printed
+
+
+def _print(ran: Ran, output: str) -> None:
+    if output == "json":
+        click.echo(json.dumps(document(ran), indent=1, ensure_ascii=False))
+    elif output == "junit":
+        click.echo(junit(ran))
+    else:
+        print_problems(ran.problems, err=False)
+        for result in ran.run.results:
+            if result.status == "failed":
+                for line in failure(ran, result):
+                    click.echo(line)
+        click.echo(summary(ran))
+
+
+def failure(ran: Ran, result: RuleTestResult) -> list[str]:
+    """A failed test in lines: what is not as expected, then why."""
+    from sweeprules.engine.ruletests import why
+    from sweeprules.reports.clean import one_line
+
+    lines = [f"FAILED {ran.where(result)}: {result.name}", *(f"    {text}" for text in result.differences)]
+    lines += [f"      {text}" for proof in result.proofs for text in why(proof)]
+    return [one_line(line, 400) for line in lines]
+
+
+def summary(ran: Ran) -> str:
+    """The last line: how many tests ended how."""
+    if not ran.run.results and not ran.problems:
+        left = f"; {ran.left} shipped test files run with --all" if ran.left else ""
+        return f"0 tests: the site has none of its own{left}"
+    words = (("passed", "passed"), ("failed", "failed"), ("error", "could not be read"))
+    parts = [f"{ran.count(status)} {said}" for status, said in words if status == "passed" or ran.count(status)]
+    count = len(ran.run.results)
+    mistakes = f", {len(ran.problems)} mistakes in the files" if ran.problems else ""
+    return f"{count} test{'' if count == 1 else 's'}: {', '.join(parts)}{mistakes}"
+
+
+def document(ran: Ran) -> dict[str, Any]:
+    """The JSON of `test`."""
+    from sweeprules.cli.options import problem_row
+    from sweeprules.engine.ruletests import why
+
+    return {
+        "schema_version": 1,
+        "passed": ran.count("passed"),
+        "failed": ran.count("failed"),
+        "errors": ran.count("error"),
+        "tests": [
+            {
+                "name": result.name,
+                "file": ran.places[result.mark.file],
+                "line": result.mark.line,
+                "status": result.status,
+                "differences": list(result.differences),
+                "why": [line for proof in result.proofs for line in why(proof)],
+            }
+            for result in ran.run.results
+        ],
+        "problems": [problem_row(problem) for problem in ran.problems],
+    }
+
+
+def junit(ran: Ran) -> str:
+    """The run as JUnit XML, one suite a file; a mistake that belongs to no test is a test case of its own."""
+    # It is only written here, never parsed.
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring  # noqa: S405
+
+    said = {text for result in ran.run.results if result.status == "error" for text in result.differences}
+    apart = [problem for problem in ran.run.problems if str(problem) not in said]
+    root = Element("testsuites", name="sweeprules test")
+    for file in sorted({r.mark.file for r in ran.run.results} | {p.mark.file for p in apart}):
+        results = [r for r in ran.run.results if r.mark.file == file]
+        mistakes = [p for p in apart if p.mark.file == file]
+        errors = len(mistakes) + sum(r.status == "error" for r in results)
+        counts = {"tests": len(results) + len(mistakes), "failures": sum(r.status == "failed" for r in results)}
+        suite = SubElement(root, "testsuite", name=ran.places[file], errors=str(errors))
+        suite.attrib.update({name: str(number) for name, number in counts.items()})
+        for result in results:
+            case = SubElement(suite, "testcase", classname=ran.places[file], name=_xml(result.name))
+            if result.status != "passed":
+                kind = "failure" if result.status == "failed" else "error"
+                child = SubElement(case, kind, message=_xml(result.differences[0] if result.differences else ""))
+                child.text = "\n".join(_xml(line) for line in failure(ran, result))
+        for problem in mistakes:
+            case = SubElement(suite, "testcase", classname=ran.places[file], name=f"line {problem.mark.line}")
+            SubElement(case, "error", message=_xml(str(problem)))
+    indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(root, "unicode")
+
+
+def _xml(text: str) -> str:
+    """XML has no form for control characters, escaped or not."""
+    from sweeprules.reports.clean import one_line
+
+    return one_line(text, 1000)
