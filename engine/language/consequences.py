@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from sweeprules.engine.errors import Mark
-from sweeprules.engine.language.ast import Act, Add, Collect, Consequence, Raise, Right, Set, Signal
+from sweeprules.engine.language.ast import Act, Add, Collect, Consequence, Const, Raise, Right, Set, Signal
 from sweeprules.engine.language.conditions import condition
+from sweeprules.engine.language.literals import free
 from sweeprules.engine.language.node import Entry, Node
 from sweeprules.engine.language.paths import resolve, resolve_members
 from sweeprules.engine.language.rights import right
@@ -190,12 +191,18 @@ def _args_hint(wanted: tuple[str, ...]) -> str:
 
 def _arg(scope: Scope, node: Node) -> _Arg | None:
     if node.kind == "list":
-        found = [right(scope, item, ANY) for item in node.items]
-        return tuple(one.right for one in found if one) if all(found) else None
+        found = [_value(scope, item) for item in node.items]
+        return tuple(one for one in found if one is not None) if None not in found else None
     if node.kind == "map" and node.get("collect") is not None:
         return _collect(scope, node)
-    value = right(scope, node, ANY)
-    return value.right if value else None
+    return _value(scope, node)
+
+
+def _value(scope: Scope, node: Node) -> Right | None:
+    found = right(scope, node, ANY)
+    if found is None or not isinstance(found.right, Const):
+        return found.right if found else None
+    return free(node)
 
 
 def _collect(scope: Scope, node: Node) -> Collect | None:

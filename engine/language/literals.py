@@ -42,12 +42,18 @@ def literal(scope: Scope, node: Node, expected: Type) -> Const | None:
         return None
     if expected.base == "any":
         found = inferred(node)
-        return Const(found[0], node.text if node.kind == "text" and found[1] != TEXT else "") if found else None
+        return Const(str(node.value) if node.kind == "text" else found[0]) if found else None
     if expected.base in NUMBERS:
         return _number(scope, node, expected)
     if expected.base == "boolean":
         return _boolean(scope, node)
     return _written(scope, node, expected)
+
+
+def free(node: Node) -> Const | None:
+    """A literal where any type may stand, durations and sizes taken as such (an argument); None when it is none."""
+    found = inferred(node)
+    return Const(found[0], node.text if node.kind == "text" and found[1] != TEXT else "") if found else None
 
 
 def _number(scope: Scope, node: Node, expected: Type) -> Const | None:

@@ -107,15 +107,19 @@ def _routes(names: Names, problems: list[Problem], item: Item, rules: Iterable[R
 
 
 def _unrouted(names: Names, effective: Effective, rules: Iterable[Rule]) -> list[Problem]:
-    """Actions that could end in more than one template, with nothing that chooses."""
+    """Actions that no route sends to a template, where there is not exactly one that exists."""
     found = []
-    routed = effective.sections["routes"]
     for one in rules:
         for act in one.then:
-            if isinstance(act, Act) and len(names.actions[act.action].templates) > 1 and act.action not in routed:
-                templates = ", ".join(names.actions[act.action].templates)
-                message = f"nothing chooses a template for {quote(act.action)}"
-                found.append(Problem(act.mark, message, f"add routes: {act.action}: [...] over {templates}"))
+            if not isinstance(act, Act) or act.action in effective.sections["routes"]:
+                continue
+            templates = names.actions[act.action].templates
+            if len(templates) > 1:
+                hint = f"add routes: {act.action}: [...] over {', '.join(templates)}"
+                found.append(Problem(act.mark, f"nothing chooses a template for {quote(act.action)}", hint))
+            elif act.action in names.catalogue.actions and templates and templates[0] not in names.templates:
+                message = f"the template {quote(templates[0])} of {quote(act.action)} does not exist"
+                found.append(Problem(act.mark, message, "add it to templates/handoffs"))
     return found
 
 

@@ -52,8 +52,8 @@ def listed(words: Iterable[str]) -> str:
 
 
 def quote(value: object, limit: int = 40) -> str:
-    """A value as a message shows it: in backticks, one line, cut."""
-    text = " ".join(str(value).split())
+    """A value as a message shows it: in backticks, one line, cut, and nothing in it that a terminal acts on."""
+    text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in " ".join(str(value)[:200].split()))
     return f"`{text if len(text) <= limit else text[: limit - 1] + '…'}`"
 
 

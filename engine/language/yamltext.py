@@ -128,10 +128,17 @@ def _replace(pattern: re.Pattern[str], text: str, file: str, problems: list[Prob
 # ---------------------------------------------------------------- events to nodes
 
 
+class _Size(NamedTuple):
+    """How many values a node holds, itself counted, and how many levels."""
+
+    values: int
+    levels: int
+
+
 class _Frame:
     """A map or list that is still open."""
 
-    __slots__ = ("anchor", "entries", "is_map", "items", "key", "mark", "seen", "size")
+    __slots__ = ("anchor", "entries", "height", "is_map", "items", "key", "mark", "seen", "size")
 
     def __init__(self, is_map: bool, mark: Mark, anchor: str | None) -> None:
         self.is_map, self.mark, self.anchor = is_map, mark, anchor
@@ -139,7 +146,7 @@ class _Frame:
         self.entries: list[Entry] = []
         self.seen: dict[str, Mark] = {}
         self.key: tuple[str, Mark] | None = None
-        self.size = 1
+        self.size = self.height = 1
 
 
 class _Builder:
@@ -148,7 +155,7 @@ class _Builder:
     def __init__(self, file: str, problems: list[Problem]) -> None:
         self._file, self._problems = file, problems
         self._stack: list[_Frame] = []
-        self._anchors: dict[str, tuple[Node, int]] = {}
+        self._anchors: dict[str, tuple[Node, _Size]] = {}
         self._open: set[str] = set()
         self._aliased = 0
         self._root: Node | None = None
@@ -205,7 +212,7 @@ class _Builder:
         node = Node(kind, frame.mark, items=tuple(frame.items), entries=tuple(frame.entries))
         if frame.anchor:
             self._open.discard(frame.anchor)
-        self._place(node, frame.size, frame.anchor)
+        self._place(node, _Size(frame.size, frame.height), frame.anchor)
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         mark = self._mark(event)
@@ -217,7 +224,7 @@ class _Builder:
         kind, value, message, hint = ("text", event.value, "", "") if quoted else resolve(event.value)
         if kind == "bad":
             self._problems.append(Problem(mark, message, hint))
-        self._place(Node(kind, mark, value, source=event.value, quoted=quoted), 1, event.anchor)
+        self._place(Node(kind, mark, value, source=event.value, quoted=quoted), _Size(1, 0), event.anchor)
 
     def _key(self, word: str, quoted: bool, mark: Mark) -> None:
         frame = self._stack[-1]
@@ -244,21 +251,25 @@ class _Builder:
             self._report(event, f"no anchor &{name} stands before this alias", "write the value out")
             return False
         node, size = self._anchors[name]
-        self._aliased += size
+        self._aliased += size.values
         if self._aliased > MAX_ALIASED:
             self._report(event, f"the aliases up to here expand to over {MAX_ALIASED} values", "write them out")
+            return False
+        if len(self._stack) + size.levels > MAX_DEPTH:
+            self._report(event, f"nested more than {MAX_DEPTH} levels deep by this alias", "flatten it")
             return False
         self._place(node, size, None)
         return True
 
-    def _place(self, node: Node, size: int, anchor: str | None) -> None:
+    def _place(self, node: Node, size: _Size, anchor: str | None) -> None:
         if anchor:
             self._anchors[anchor] = (node, size)
         if not self._stack:
             self._root = node
             return
         frame = self._stack[-1]
-        frame.size += size
+        frame.size += size.values
+        frame.height = max(frame.height, size.levels + 1)
         if not frame.is_map:
             frame.items.append(node)
             return

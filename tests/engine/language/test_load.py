@@ -268,3 +268,6 @@ def test_templates_are_those_that_exist() -> None:
     text = rules(rule("{state: RUNNING}", "{action: page}")) + "actions: {page: {class: free, template: pager}}\n"
     assert load(text, templates=["pager"]).actions["page"].templates == ("pager",)
     assert "unknown template `pager` (did you mean page?)" in problems(text, templates=["page"])[0]
+    asks = rules(rule("{state: RUNNING}", "{action: ask-operator, args: {question: Is it yours?}}"))
+    assert load(asks, templates=["ask-operator"]).rules
+    assert "template `ask-operator` of `ask-operator` does not exist" in problems(asks, templates=[])[0]

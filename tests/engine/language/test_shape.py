@@ -118,6 +118,7 @@ def test_values_are_shown_on_one_line_and_cut() -> None:
     text = quote("a\n" + "b" * 100)
     assert text.startswith("`a b")
     assert len(text) == 42
+    assert quote("a\x1b[31m\x00") == "`a\\x1b[31m\\x00`"
 
 
 def test_long_lists_are_shortened() -> None:

@@ -103,6 +103,14 @@ def test_nesting_is_bounded_and_never_a_crash() -> None:
     assert "nest" in told("{a: " * 100_000)[0]
 
 
+def test_aliases_do_not_nest_deeper_than_the_bound() -> None:
+    deep = "[" * 38 + "{}" + "]" * 38
+    lines = ["a0: &a0 " + deep.format("x")]
+    lines += [f"a{n}: &a{n} " + deep.format(f"*a{n - 1}") for n in range(1, 20)]
+    assert "nested more than 40 levels deep by this alias" in told("\n".join(lines))[0]
+    assert told("a: &a [[1]]\nb: " + "[" * 37 + "*a" + "]" * 37) == []
+
+
 def test_the_same_mistake_many_times_is_counted() -> None:
     lines = told("\n".join(f"a{n}: x\u202e" for n in range(30)))
     assert len(lines) == yamltext.MAX_REPEATS + 1
