@@ -90,7 +90,6 @@ _JOB: Mapping[str, FactValue] = {
     "unchanged_sweeps": 0,
     "liveness": True,
     "progress": True,
-    "error_class": ABSENT,
     "elastic_summary": False,
     "heartbeats_only": False,
     "fault_lines": {},
