@@ -16,6 +16,8 @@ from sweeprules.engine.language.scope import Scope
 from sweeprules.engine.language.shape import listed, quote
 from sweeprules.engine.language.types import ANY, Type, item_of, worded
 
+CARRIED = ("step", "run")
+"""Kinds whose rules may raise a policy's own flag about a job: it lands on the job that they belong to."""
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _Arg = Right | Collect | tuple[Right, ...]
 
@@ -135,7 +137,8 @@ def _flag(scope: Scope, entry: Entry, item: Node) -> list[Consequence]:
 
 def _unraisable(scope: Scope, name: str) -> str:
     catalogue, flag = scope.names.catalogue, scope.names.flags[name]
-    kinds = (*flag.subjects, *catalogue.through.get(name, ()))
+    carried = CARRIED if name not in catalogue.flags and "job" in flag.subjects else catalogue.through.get(name, ())
+    kinds = (*flag.subjects, *carried)
     if name in catalogue.builtin:
         return f"the flag {quote(name)} is raised by the tool alone"
     if name in catalogue.exempt:

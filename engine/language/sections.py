@@ -99,6 +99,9 @@ def _override(scope: Scope, row: Node, kind: Type) -> Override | None:
 
 
 def _known_words(scope: Scope, match: Mapping[str, Node]) -> bool:
+    if "job" in match and ":" not in match["job"].text:
+        scope.report(match["job"].mark, f"{quote(match['job'].text)} is no key of a job", "write cluster:id")
+        return False
     enums = scope.names.catalogue.enums
     for key, known in (("bucket", enums["bucket"]), ("tag", scope.names.catalogue.tags)):
         if key in match and match[key].text not in known:

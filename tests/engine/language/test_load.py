@@ -264,6 +264,15 @@ def test_a_new_word_that_exists_is_refused_in_any_layer() -> None:
     assert "is there already" in problems({"a.yaml": flag, "b.yaml": flag})[0]
 
 
+def test_a_flag_of_ones_own_about_a_job_may_come_from_its_steps() -> None:
+    flag = "flags: {own: {subject: job, severity: info, exemptible: true, why: ours}}\n"
+    step = rule("{grad_norm: {gt: 0}}", "{flag: own}", on="step")
+    job = rule("{flagged: own}", id="r.two")
+    assert load(rules(step, job) + flag).order == (("r.one",), ("r.two",))
+    cluster = rule("{queue: ok}", "{flag: own}", on="cluster")
+    assert "is about job, step or run, not about a cluster" in problems(rules(cluster) + flag)[0]
+
+
 def test_templates_are_those_that_exist() -> None:
     text = rules(rule("{state: RUNNING}", "{action: page}")) + "actions: {page: {class: free, template: pager}}\n"
     assert load(text, templates=["pager"]).actions["page"].templates == ("pager",)
