@@ -150,7 +150,7 @@ def skip_reason(record: ClusterRecord, now: float) -> str:
         if window.start <= now < window.end:
             return f"in downtime: {window.because}"
     over = bool(record.downtime) and all(window.end <= now for window in record.downtime)
-    return record.because + ("; window over, re-verify access" if over else "")
+    return record.because.rstrip(".") + ("; window over, re-verify access" if over else "")
 
 
 def _head(record: ClusterRecord, status: str, because: str, queue: str = "unknown", login: str = "") -> ClusterHead:

@@ -8,7 +8,7 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&$@:])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+.|~&$@:])")
 
 
 def _shown(match: re.Match[str]) -> str:

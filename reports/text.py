@@ -48,7 +48,7 @@ def _head(document: Data) -> Iterator[Text | Table]:
     whole = "complete" if sweep["complete"] else "INCOMPLETE"
     yield Text(
         f"sweep {sweep['id']} · now {sweep['now']} · {whole} · engine {sweep['engine']} · "
-        f"policy {sweep['policy_sha256'][:12]}",
+        f"policy {sweep['policy_sha256'][:8]}",
         style="bold",
     )
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -56,12 +56,18 @@ def _head(document: Data) -> Iterator[Text | Table]:
         grid.add_row(
             Text(cluster["name"]),
             Text(cluster["status"]),
-            Text(f"queue {'UNKNOWN' if cluster['queue'] == 'unknown' else cluster['queue']}"),
+            Text(f"queue {_queue(cluster)}"),
             Text(f"via {cluster['login']}" if cluster["login"] else ""),
             Text(f"record {cluster['ops']['sha256'][:8]}" if cluster["ops"]["sha256"] else "no record"),
-            Text(one_line(cluster["because"] or "", 300)),
+            Text(one_line(cluster["because"] or "", 100)),
         )
     yield grid
+
+
+def _queue(cluster: Data) -> str:
+    if cluster["status"] == "skipped":
+        return "not asked"
+    return "UNKNOWN" if cluster["queue"] == "unknown" else str(cluster["queue"])
 
 
 def _table(data: Data) -> Table:
