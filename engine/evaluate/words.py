@@ -53,7 +53,7 @@ def _number(value: float, kind: str) -> str:
 def duration(seconds: float) -> str:
     """The two largest units that are not zero: `2d3h`, `1h30m`, `45s`; under a minute one decimal."""
     sign, rest = ("-", -seconds) if seconds < 0 else ("", seconds)
-    if rest < 60:
+    if round(rest, 1) < 60:
         return f"{sign}{round(rest, 1):g}s"
     left, parts = round(rest), []
     for size, unit in _UNITS:
