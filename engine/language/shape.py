@@ -1,8 +1,8 @@
 """Checks the shape of a file against a JSON Schema and says what is wrong in a sentence each, with its place.
 
 Schemas are written with discriminators (`if`/`then`), so that only the branch that was meant speaks. Two annotations
-help: `x-expect` words what stands in a place ("a duration such as 30m"), `x-message` maps a keyword to the message
-that it gives here.
+help: `x-expect` words what stands in a place ("a duration such as 30m"), `x-message` is what to say instead, in
+one text or one for each keyword.
 """
 
 from __future__ import annotations
@@ -77,8 +77,7 @@ def _leaves(error: ValidationError) -> Iterator[ValidationError]:
 
 
 def _worded(error: ValidationError) -> bool:
-    schema = _schema(error)
-    return "x-expect" in schema or error.validator in schema.get("x-message", {})
+    return "x-expect" in _schema(error) or bool(_own(error))
 
 
 def _at_root(error: ValidationError) -> bool:
@@ -95,10 +94,10 @@ def _problems(error: ValidationError, root: Node) -> Iterator[Problem]:
         return
     if error.validator == "additionalProperties":
         yield from _unknown_keys(error, node)
-    elif error.validator == "not":
-        yield Problem(key_mark, *_misplaced(error))
     elif "propertyNames" in error.absolute_schema_path:
         yield Problem(node.key_mark(str(error.instance)), *_of_key(error))
+    elif error.validator == "not" and not _own(error):
+        yield from _misplaced(error, node, key_mark)
     else:
         yield Problem(node.mark, *_describe(error, node))
 
@@ -137,10 +136,24 @@ def _of_key(error: ValidationError) -> _Words:
     return f"the key {quote(error.instance)} does not fit", ""
 
 
-def _misplaced(error: ValidationError) -> _Words:
-    """`{"not": {}}` marks what can not stand beside the other keys."""
-    own = _schema(error).get("x-message", {}).get("not")
-    return str(own) if own else f"the key {quote(error.absolute_path[-1])} does not fit here", ""
+def _misplaced(error: ValidationError, node: Node, key_mark: Mark) -> Iterator[Problem]:
+    """`{"not": {}}` marks a key without a place beside the others, `{"not": {"required": [KEY]}}` the map around it."""
+    required = _value(error).get("required", ()) if isinstance(_value(error), Mapping) else ()
+    for name in required:
+        if node.get(name) is not None:
+            yield Problem(node.key_mark(name), f"the key {quote(name)} does not fit here")
+    if not required and error.absolute_path:
+        yield Problem(key_mark, f"the key {quote(error.absolute_path[-1])} does not fit here")
+    elif not required:
+        yield Problem(node.mark, f"{KIND_WORDS[node.kind]} like this does not fit here")
+
+
+def _own(error: ValidationError) -> str:
+    """The message that a schema has for a keyword: one for each, or one text for all but plain mismatches of type."""
+    own = _schema(error).get("x-message", {})
+    if isinstance(own, Mapping):
+        return str(own.get(error.validator, ""))
+    return "" if error.validator in {"type", "enum", "pattern"} else str(own)
 
 
 # ---------------------------------------------------------------- words
@@ -150,9 +163,8 @@ def _describe(error: ValidationError, node: Node) -> _Words:
     schema = _schema(error)
     if error.validator == "required":
         return _required(error, node)
-    message = schema.get("x-message", {}).get(error.validator)
-    if message:
-        return str(message), ""
+    if _own(error):
+        return _own(error), ""
     if "x-expect" in schema and error.validator in {"type", "pattern", "format", "anyOf", "oneOf", "const"}:
         return f"expected {schema['x-expect']}, got {_got(node)}", ""
     words = _WORDS.get(str(error.validator))
