@@ -201,6 +201,7 @@ def _kept_facts(memo: JobMemo) -> dict[str, FactValue]:
         "started": or_absent(memo.started),
         "state_raw": or_absent(memo.state),
         "state_source": "store",
+        "state_other": ABSENT,
         "suspended": NOT_READ,
     }
 
@@ -214,7 +215,10 @@ def _why_vanished(gathered: Gathered, shown: str) -> str:
 
 
 def _phase(facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
-    """What the scheduler's word says; else by the log: steady once a progress line was seen."""
+    """What the scheduler's word says; else by the log: steady once a progress line was seen, bring-up before.
+
+    Absent where the end of a long log shows neither: then no phase can be told, and it is not teardown.
+    """
     said = facts.get("phase")
     if isinstance(said, str):
         return said
@@ -223,7 +227,7 @@ def _phase(facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
     cut = facts.get("log.cut")
     if cut is False or facts.get("log.exists") is ABSENT:
         return "bring-up"
-    return Unknown(Reason.CUT if cut is True else Reason.NOT_READ, "no progress line was among what was read")
+    return ABSENT if cut is True else Unknown(Reason.NOT_READ, "the log was not read")
 
 
 def read_run_tag(facts: Mapping[str, FactValue]) -> FactValue:

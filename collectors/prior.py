@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 
@@ -98,8 +98,8 @@ class Prior:
         """JSON-ready; `from_data` gives an equal value back."""
         return {
             "version": 1,
-            "jobs": [asdict(self.jobs[key]) for key in sorted(self.jobs)],
-            "clusters": {name: asdict(memo) for name, memo in sorted(self.clusters.items())},
+            "jobs": [_plain(self.jobs[key]) for key in sorted(self.jobs)],
+            "clusters": {name: _plain(memo) for name, memo in sorted(self.clusters.items())},
             "edges": sorted(map(list, self.edges)),
         }
 
@@ -116,6 +116,14 @@ class Prior:
             {name: ClusterMemo(**memo) for name, memo in data["clusters"].items()},
             frozenset((first, second) for first, second in data["edges"]),
         )
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(member) for key, member in value.items()}
+    return value
 
 
 def _job(data: Mapping[str, Any]) -> JobMemo:

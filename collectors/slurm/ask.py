@@ -26,6 +26,8 @@ STDOUT_COLUMNS = ("JobID", "Submit", "StdOut")
 ID_WIDTH, PATH_WIDTH = 40, 1040
 """Fixed widths of `squeue -O`: a path longer than that is cut, and then not believed."""
 
+SIDE_TIMEOUT = 20.0
+"""Seconds for what the queue does not rest on: a controller that hangs shall not use up the cluster's time."""
 _EPOCHS = ("env", "SLURM_TIME_FORMAT=%s")
 
 
@@ -39,7 +41,7 @@ def squeue_paths(user: str) -> Command:
     """Where the running jobs of a user write, as fixed columns that no path can break."""
     form = f"JobArrayID:{ID_WIDTH},STDOUT:{PATH_WIDTH}"
     states = "RUNNING,COMPLETING,SUSPENDED"
-    return Command(("squeue", "-h", "-a", "-r", "-u", user, "-t", states, "-O", form))
+    return Command(("squeue", "-h", "-a", "-r", "-u", user, "-t", states, "-O", form), timeout=SIDE_TIMEOUT)
 
 
 def sacct(user: str, marks: Separators, hours: int) -> Command:
@@ -74,19 +76,19 @@ def scontrol_job(job_id: str) -> Command:
 
 def ping() -> Command:
     """Whether the controller answers."""
-    return Command(("scontrol", "ping"))
+    return Command(("scontrol", "ping"), timeout=SIDE_TIMEOUT)
 
 
 def version() -> Command:
     """Slurm's version, without asking the controller."""
-    return Command(("sinfo", "-V"))
+    return Command(("sinfo", "-V"), timeout=SIDE_TIMEOUT)
 
 
 def reservations() -> Command:
     """All reservations, one a line."""
-    return Command((*_EPOCHS, "scontrol", "show", "res", "-o"))
+    return Command((*_EPOCHS, "scontrol", "show", "res", "-o"), timeout=SIDE_TIMEOUT)
 
 
 def certificate(path: str) -> Command:
     """What a certificate says of itself, in UTC."""
-    return Command(("env", "TZ=UTC", "ssh-keygen", "-L", "-f", path))
+    return Command(("env", "TZ=UTC", "ssh-keygen", "-L", "-f", path), timeout=SIDE_TIMEOUT)

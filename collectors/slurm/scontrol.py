@@ -24,9 +24,6 @@ _TIMES = re.compile(
     r" RunTime=(?P<elapsed>\S+) TimeLimit=(?P<limit>\S+) TimeMin=\S+ SubmitTime=(?P<submitted>\S+)"
     r" EligibleTime=\S+ AccrueTime=\S+ StartTime=(?P<started>\S+) "
 )
-_STDOUT = re.compile(
-    r" StdOut=(?P<path>.*?)(?: TresPer\w+=.*| Power=\S*| NtasksPer\w+=.*| MailUser=.*)?\s*\Z", re.DOTALL
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,6 @@ class JobShown:
 
     verdict: Literal["there", "gone", "unread"]
     row: Row | None = None
-    stdout: str = ""
     why: str = ""
 
 
@@ -81,7 +77,6 @@ def _shown(
         "submitted": submitted,
         "started": started,
     }
-    path = _STDOUT.search(text, found.end())
     row = Row(
         job_id,
         observation.id,
@@ -90,8 +85,7 @@ def _shown(
         state.state if isinstance(state.state, str) else "",
         float(submitted) if isinstance(submitted, int | float) else None,
     )
-    only = path is not None and text.count(" StdOut=", found.end()) == 1
-    return JobShown("there", row, path["path"].strip() if path is not None and only else "")
+    return JobShown("there", row)
 
 
 def read_ping(observation: Observation) -> FactValue:

@@ -11,11 +11,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sweeprules.engine.facts import ABSENT, Absent, FactValue, Reason, Unknown
 
 _NEVER = frozenset({"", "unknown", "none", "n/a", "(null)"})
-_DURATION = re.compile(r"(?:(?P<d>\d+)-)?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)")
+_DURATION = re.compile(r"(?:(?P<d>\d+)-)?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)", re.ASCII)
 _ID = re.compile(
     r"(?P<base>\d+)"
     r"(?:_(?:(?P<task>\d+)|\[(?P<tasks>[0-9,\-:%.]*)\])|\+(?P<het>\d+))?"
-    r"(?:\.(?P<step>[A-Za-z0-9_+]+))?"
+    r"(?:\.(?P<step>[A-Za-z0-9_+]+))?",
+    re.ASCII,
 )
 MAX_TASKS = 10_000
 """Tasks that one pending array record is spread over; Slurm's own default for MaxArraySize is 1,001."""
@@ -196,6 +197,8 @@ def sort_key(job_id: str) -> tuple[int, int, int]:
 def expand_nodes(text: str, most: int = 4096) -> tuple[str, ...] | Unknown:
     """The hosts of `n[01-03,7],m5`; a list past `most`, or one that can not be read, is malformed."""
     hosts: list[str] = []
+    if not re.fullmatch(r"(?:[^\[\]]|\[[0-9,-]+\])*", text):
+        return Unknown(Reason.MALFORMED, f"not a list of nodes: {text[:60]!r}")
     for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\][^,\[\]]*)*", text):
         grown = _grow(part, most)
         if grown is None or len(hosts) + len(grown) > most:
