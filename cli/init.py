@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from sweeprules.cli.options import debug_option
+from sweeprules.cli.options import debug_option, unused_options
 
 
 @click.command("init")
 @click.argument("directory", type=click.Path(path_type=Path))
+@unused_options("site", "state")
 @debug_option
 def command(directory: Path) -> None:
     """Make DIRECTORY a site that extends the shipped policy and changes nothing yet."""

@@ -56,18 +56,6 @@ def unused_options(*names: str) -> Callable[[F], F]:
     return add
 
 
-def seconds(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
-    """A duration option as seconds; a usage error for anything else."""
-    from sweeprules.store.units import duration
-
-    if text is None:
-        return None
-    found = duration(text)
-    if not found:
-        raise click.BadParameter(f"{text!r} is no duration above zero: write 90s, 20m or 1.5h")
-    return found
-
-
 def output_option(*formats: str) -> Callable[[F], F]:
     """`--output FORMAT`, the first being the default."""
     return click.option(

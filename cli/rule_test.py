@@ -167,7 +167,7 @@ def document(ran: Ran) -> dict[str, Any]:
 def junit(ran: Ran) -> str:
     """The run as JUnit XML, one suite a file; a mistake that belongs to no test is a test case of its own."""
     # It is only written here, never parsed.
-    from xml.etree.ElementTree import Element, SubElement, indent, tostring  # noqa: S405
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
     said = {text for result in ran.run.results if result.status == "error" for text in result.differences}
     apart = [problem for problem in ran.run.problems if str(problem) not in said]

@@ -14,7 +14,7 @@ from sweeprules.cli.options import debug_option, output_option, site_option, unu
 from sweeprules.engine.errors import nearest
 from sweeprules.engine.language.ast import Policy
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 
 @click.command("rules")
@@ -83,4 +83,4 @@ def _text(policy: Policy, rows: list[dict[str, Any]], sections: Mapping[str, lis
 
 
 def _where(row: Row) -> str:
-    return row["place"] + (f", overrides {row['overrides']}" if row["overrides"] else "")
+    return f"{row['place']}, overrides {row['overrides']}" if row["overrides"] else str(row["place"])

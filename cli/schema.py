@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
-from sweeprules.cli.options import debug_option
+from sweeprules.cli.options import debug_option, unused_options
 from sweeprules.engine.errors import nearest
 
 
 @click.command("schema")
 @click.argument("name", required=False)
+@unused_options("site", "state")
 @debug_option
 def command(name: str | None) -> None:
     """Print the JSON Schema NAME, or list the schemas.
