@@ -15,8 +15,11 @@ from sweeprules.engine.durable.runner import Child, ChildLostError, DurableFailu
 from sweeprules.engine.facts import Ref, World
 from sweeprules.engine.language.ast import Policy
 from sweeprules.engine.truth import FALSE, TRUE, Truth
+from sweeprules.engine.verdicts import Verdict
 
 NativeTruths = Mapping[Ref, Mapping[str, Truth]]
+EXEMPTION = "exemption:"
+"""Before an exemption's id, where it stands among rule ids."""
 DEADLINE = 120.0
 """Seconds that a whole check may take; a sweep of thousands of jobs takes a few."""
 
@@ -109,25 +112,39 @@ def check(
     return CheckResult("differs", divergence, None, skipped, out, found.firings)
 
 
+def with_exemptions(truths: NativeTruths, verdicts: Mapping[Ref, Verdict]) -> NativeTruths:
+    """The truths of rules with those of the exemptions that verdicts name, so that these are compared too."""
+    return {
+        ref: {**row, **{EXEMPTION + name: truth for name, truth in verdicts[ref].exempted.items()}}
+        if ref in verdicts and verdicts[ref].exempted
+        else row
+        for ref, row in truths.items()
+    }
+
+
 def _differences(truths: NativeTruths, found: DurableTruths) -> list[Difference]:
-    native: dict[Truth, dict[str, set[Ref]]] = {TRUE: {}, FALSE: {}}
-    for ref, row in truths.items():
-        for rule, truth in row.items():
-            if truth in native:
-                native[truth].setdefault(rule, set()).add(ref)
+    native = _by_rule(truths)
     differences = []
-    known = truths.keys()
     for truth, sets in ((TRUE, found.true), (FALSE, found.false)):
-        for rule in sets:
-            theirs = sets[rule] & known if rule.startswith("exemption:") else sets[rule]
+        for rule, theirs in sets.items():
             ours = native[truth].get(rule, set()) - found.skipped.keys()
             for ref in ours ^ theirs:
-                if rule.startswith("exemption:") and rule not in truths[ref]:
-                    continue
                 said = truths.get(ref, {}).get(rule)
-                word = "nothing" if said is None else said.word
-                differences.append(Difference(rule, ref, word, truth.word if ref in theirs else f"not {truth.word}"))
+                # Only the exemptions of flags that were raised are asked for by the native evaluator.
+                if said is not None or not rule.startswith(EXEMPTION):
+                    word = "nothing" if said is None else said.word
+                    durable = truth.word if ref in theirs else f"not {truth.word}"
+                    differences.append(Difference(rule, ref, word, durable))
     return differences
+
+
+def _by_rule(truths: NativeTruths) -> dict[Truth, dict[str, set[Ref]]]:
+    found: dict[Truth, dict[str, set[Ref]]] = {TRUE: {}, FALSE: {}}
+    for ref, row in truths.items():
+        for rule, truth in row.items():
+            if truth in found:
+                found[truth].setdefault(rule, set()).add(ref)
+    return found
 
 
 def leaf_report(policy: Policy) -> tuple[int, int]:
@@ -150,4 +167,5 @@ __all__ = [
     "check",
     "leaf_report",
     "run_durable",
+    "with_exemptions",
 ]

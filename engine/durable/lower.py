@@ -206,8 +206,8 @@ def _decide(policy: Policy, compare: Compare, left: FactValue, rights: Sequence[
         case "lt" | "le" | "gt" | "ge":
             return _order(compare.op, left, rights[0], compare.fold)
         case "contains" | "contains_any":
-            wanted = rights[0] if compare.op == "contains_any" and isinstance(rights[0], tuple) else (rights[0],)
-            return _holds_any(left, wanted, compare.fold)
+            one = compare.op == "contains" or isinstance(rights[0], str)
+            return _holds_any(left, (rights[0],) if one else rights[0], compare.fold)
         case "matches":
             pattern = policy.patterns[str(rights[0])]
             return _found(left, pattern.literal, pattern.regex)
@@ -266,7 +266,9 @@ def _ordered(op: str, left: float | str, right: float | str) -> bool:
     return {"lt": low, "le": low or same, "gt": not low and not same, "ge": not low}[op]
 
 
-def _holds_any(left: FactValue, wanted: Sequence[FactValue], fold: bool) -> Truth:
+def _holds_any(left: FactValue, wanted: FactValue, fold: bool) -> Truth:
+    if not isinstance(wanted, tuple):
+        return UNKNOWN
     if isinstance(left, str):
         return max((_text("contains", left, want, fold) for want in wanted), default=FALSE)
     if not isinstance(left, tuple | Mapping):
@@ -350,9 +352,11 @@ def _meet(left: Ends, right: Ends) -> tuple[bool, bool]:
 def _inside(left: Ends, low: Ends, high: Ends) -> tuple[bool, bool]:
     every = left[0] >= low[1] and left[1] <= high[0]
     reaches = left[1] >= low[0] and left[0] <= high[1]
-    if low[0] == low[1] and high[0] == high[1] and reaches:
+    if low[0] == low[1] and high[0] == high[1]:
+        # Both ends must be met by one value; a count has whole ones only.
         first, last = max(left[0], low[0]), min(left[1], high[0])
-        reaches = first == last or (first < last and (last == math.inf or math.ceil(first) <= math.floor(last)))
+        whole = left[0] == left[1] or last == math.inf or math.ceil(first) <= math.floor(last)
+        reaches = first <= last and whole
     return every, reaches
 
 

@@ -105,6 +105,8 @@ class _Planner:
             found = [pair for pair in fields_of(self._policy, item) if pair in self._index.fields]
             return {("field", *pair): BESIDE for pair in found}
         if isinstance(item, tuple):
+            if item[0] == "rule":
+                self._compiler.rule(item[1], item[2] == "true")
             return {item: AFTER}
         if isinstance(item, Flagged):
             rules = [rule.id for rule in self._index.raisers.get(item.flag, ())]

@@ -69,6 +69,7 @@ class _Run:
         self._keys = tuple(program.numbers)
         self._firings = 0
         self.found = Found(policy, world, program.index, given)
+        self.found.sets = {key: set() for key in program.numbers if key not in program.left_out}
         self._columns = Columns(self.found.values, self.found, program.index.fields)
         self._subjects: dict[str, list[Subject]] = {}
         for subject in world.subjects.values():
@@ -80,8 +81,6 @@ class _Run:
         subjects = [s for kind in unit.kinds for s in self._subjects.get(kind, ())]
         if not subjects:
             return
-        for key in unit.nodes:
-            self.found.sets.setdefault(key, set())
         number = self._session.load(unit)
         sent: deque[Sequence[Row]] = deque()
 

@@ -258,11 +258,17 @@ def calc(op: str, args: list[FactValue]) -> FactValue:
     numbers = list(_numbers(args))
     if len(numbers) != len(args):
         return Unknown(Reason.MALFORMED)
+    if not all(map(_finite, numbers)):
+        return _CALC
     try:
         result = _apply(op, numbers)
     except (ZeroDivisionError, OverflowError):
         return _CALC
-    return result if not isinstance(result, float) or math.isfinite(result) else _CALC
+    return result if _finite(result) else _CALC
+
+
+def _finite(value: int | float) -> bool:
+    return isinstance(value, int) or math.isfinite(value)
 
 
 def _apply(op: str, numbers: list[int | float]) -> int | float:
@@ -319,4 +325,4 @@ def total(values: list[FactValue]) -> FactValue:
             result = result + number
     except OverflowError:
         return _CALC
-    return result if math.isfinite(result) else _CALC
+    return result if _finite(result) else _CALC

@@ -38,7 +38,7 @@ def path(text: str, kind: str = "job") -> ast.Path:
 
 def right(value: Any) -> ast.Right:
     """A right side from a literal, or itself."""
-    return value if isinstance(value, ast.Const | ast.ParamRef | ast.FieldRef | ast.Calc | ast.Pick) else ast.Const(value)
+    return value if isinstance(value, ast.ParamRef | ast.FieldRef | ast.Calc | ast.Pick) else ast.Const(value)
 
 
 def test(field: str, op: Any, *rights: Any, kind: str = "job", **more: Any) -> ast.Test:

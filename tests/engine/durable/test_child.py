@@ -29,7 +29,7 @@ def lost(deadline: float, fault: str = "", command: tuple[str, ...] = ()) -> Dur
 
 
 def test_it_fires_what_holds_and_forgets_it_afterwards() -> None:
-    body = f'[{fact(t="s", id="a", n=1)},{fact(t="z", id="z")}]'
+    body = f"[{fact(t='s', id='a', n=1)},{fact(t='z', id='z')}]"
     with Child(20.0) as child:
         child.ask({"op": "load", "unit": 0, "actions": ACTIONS}, ONE_RULE)
         head: dict[str, object] = {"op": "batch", "unit": 0, "sid": "1", "salt": "", "most": 10}
@@ -39,7 +39,8 @@ def test_it_fires_what_holds_and_forgets_it_afterwards() -> None:
 
 def test_many_requests_run_ahead_of_their_replies_without_blocking() -> None:
     padding = fact(t="s", id="a", n=1, s="x" * 50_000)
-    framed = request({"op": "batch", "unit": 0, "sid": "1", "salt": "", "most": 9}, f'[{padding},{fact(t="z", id="z")}]')
+    head: dict[str, object] = {"op": "batch", "unit": 0, "sid": "1", "salt": "", "most": 9}
+    framed = request(head, f"[{padding},{fact(t='z', id='z')}]")
     with Child(60.0) as child:
         child.ask({"op": "load", "unit": 0, "actions": ACTIONS}, ONE_RULE)
         replies = list(child.stream(framed for _ in range(200)))
