@@ -45,6 +45,7 @@ class Session:
     attempts: list[Attempt] = field(default_factory=list)
     _good: str | None = None
     _failed: set[str] = field(default_factory=set)
+    _answered: set[str] = field(default_factory=set)
 
     @property
     def round_trips(self) -> int:
@@ -69,19 +70,17 @@ class Session:
         return self._ask(batch, self._order())
 
     def ask_next(self, batch: Sequence[Command]) -> tuple[Observation, ...] | None:
-        """As `ask`, on another login than the one that answered last; None when the cluster has no other.
+        """As `ask`, on a login that has not answered yet; None when none is left: for another opinion.
 
-        A login that answers here is asked first from then on.
+        A login that answers here is asked first from then on. Before anything was asked, the record's own is left out.
         """
-        others = tuple(login for login in self._order() if login != self._current())
+        heard = self._answered or {self.reach.logins[0]}
+        others = tuple(login for login in self._order() if login not in heard)
         return self._ask(batch, others) if others else None
 
     def close(self) -> None:
         """Lets go of what the transport holds open."""
         self.transport.close()
-
-    def _current(self) -> str:
-        return self._good or self.reach.logins[0]
 
     def _order(self) -> tuple[str, ...]:
         known = tuple(dict.fromkeys(self.reach.logins))
@@ -130,6 +129,7 @@ class Session:
         self.attempts.append(Attempt(login, len(self.attempts) + 1, failure, reply.detail, alarm))
         if failure is Failure.NONE:
             self._good = login
+            self._answered.add(login)
             self._failed.discard(login)
         elif failure not in (Failure.DEADLINE, Failure.NOT_RECORDED):
             self._failed.add(login)

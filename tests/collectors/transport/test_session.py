@@ -108,6 +108,15 @@ def test_a_second_opinion_comes_from_another_login() -> None:
     assert transport.calls == ["leonardo", "login02", "login03"]
 
 
+def test_each_further_opinion_comes_from_a_login_that_has_not_answered_yet() -> None:
+    transport = Scripted({})
+    talk = session(transport)
+    talk.ask((SQUEUE,))
+    while talk.ask_next((SQUEUE,)) is not None:
+        pass
+    assert transport.calls == list(REACH.logins)
+
+
 def test_a_cluster_with_one_login_has_no_second_opinion() -> None:
     transport = Scripted({})
     assert session(transport, Reach("openssh", "vista")).ask_next((SQUEUE,)) is None
