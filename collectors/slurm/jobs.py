@@ -60,10 +60,13 @@ def contradicts(queued: Row, accounted: Row) -> bool:
     """
     if not (queued.state in ACTIVE and accounted.state in TERMINAL and same_attempt(queued, accounted)):
         return False
-    if queued.facts.get("phase") == "teardown":
-        return False
+    return queued.facts.get("phase") != "teardown" and not restarted(queued, accounted)
+
+
+def restarted(queued: Row, accounted: Row) -> bool:
+    """True when the queue's attempt began after the end that accounting tells of."""
     started, ended = queued.facts.get("started"), accounted.facts.get("ended")
-    return not (isinstance(started, int | float) and isinstance(ended, int | float) and started > ended)
+    return isinstance(started, int | float) and isinstance(ended, int | float) and started > ended
 
 
 def merge(job_id: str, sources: Sources) -> Job:
@@ -80,7 +83,7 @@ def merge(job_id: str, sources: Sources) -> Job:
 
 
 def _both(queued: Row, accounted: Row, sources: Sources) -> Job:
-    if not same_attempt(queued, accounted):
+    if not same_attempt(queued, accounted) or restarted(queued, accounted):
         return _only_queued(queued, sources, command=accounted)
     if contradicts(queued, accounted):
         says = f"squeue {queued.facts['state_raw']}, sacct {accounted.facts['state_raw']}"

@@ -238,7 +238,7 @@ def open_questions(terms: Terms, scheduled: Scheduled) -> Proofs:
     """What queue and accounting leave open: jobs on which they differ, and jobs that neither lists any more."""
     differ = disagreements(scheduled.queue, scheduled.accounting)
     gone = scheduled.vanished if scheduled.queue or scheduled.accounting else ()
-    reread = bool(differ)
+    reread = bool(differ) and scheduled.queue is not None and scheduled.queue.job_lines > 0
     ids = tuple(dict.fromkeys((*differ, *gone)))[:MAX_PROOFS]
     shown = tuple(job_id for job_id in gone[:MAX_PROOFS]) if scheduled.controller_up is not False else ()
     batch: list[Command] = []

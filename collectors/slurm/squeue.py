@@ -24,7 +24,8 @@ from sweeprules.collectors.slurm.text import (
 from sweeprules.engine.facts import ABSENT, FactValue, Unknown
 from sweeprules.engine.observation import Observation
 
-_EDGE = re.compile(r"(?:after\w*|singleton|aftercorr)?:?(\d+(?:_\d+|_\*|\+\d+)?)")
+# An awaited job in `7(unfulfilled)`, `11_5`, `11_*` (its array) and `7+30` (30 minutes after it began).
+_AWAITED = re.compile(r"(?:^|:)(\d+(?:_\d+)?)", re.ASCII)
 _COLUMNS = tuple(name for name, _ in SQUEUE_COLUMNS)
 
 
@@ -124,7 +125,7 @@ def read_dependency(text: str) -> FactValue:
     for part in re.split(r"[,?]", text):
         kind, _, rest = part.strip().partition(":")
         if kind.startswith("after"):
-            ids.extend(re.findall(r"\d+(?:_\d+|\+\d+)?(?![\d_])", re.sub(r"\([^)]*\)|\+\d+(?=\()", "", rest)))
+            ids.extend(found[1] for found in _AWAITED.finditer(rest))
     return tuple(dict.fromkeys(ids))
 
 

@@ -1,4 +1,4 @@
-"""A Slurm cluster of values: jobs, files and logins that answer the collector's own commands, or fail as real ones do."""
+"""A Slurm cluster of values: jobs, files and logins that answer the collector's own commands, or fail as real ones."""
 
 from __future__ import annotations
 
