@@ -275,13 +275,22 @@ def _entry(run: _Run, judged: Judged, handoffs: Mapping[tuple[str, str], str]) -
         "bucket_sure": decided.get("bucket_sure") is True,
         "flavour": _word(decided.get("flavour", row.get("flavour")), "unknown"),
         "state": _word(row.get("state"), "UNKNOWN"),
-        "health": verdict.health if verdict else "ended" if row.get("state") in TERMINAL else "unknown",
+        "health": _health(row, verdict, flags),
         **flat,
         "unknown": unknown,
         "facts": facts,
         "flags": flags,
         "actions": actions,
     }
+
+
+def _health(row: Subject, verdict: Verdict | None, flags: Sequence[Data]) -> str:
+    """The row's own health, but flagged when any link of it has a flag that counts: they all stand on the row."""
+    if any(f["severity"] != "info" and not (f["exempt"] or f["resolved"]) for f in flags):
+        return "flagged"
+    if verdict is not None:
+        return verdict.health
+    return "ended" if row.get("state") in TERMINAL else "unknown"
 
 
 def _word(value: FactValue, otherwise: str) -> str:

@@ -77,7 +77,7 @@ def _last_output(job: Mapping[str, Any]) -> str:
 
 
 def _note(job: Mapping[str, Any]) -> str:
-    parts = [_flag_word(f) for f in job["flags"]]
+    parts = list(dict.fromkeys(_flag_word(f) for f in job["flags"]))
     facts = job["facts"]
     if job["state"] == "PENDING" and isinstance(facts.get("state_reason"), str):
         parts.append(one_line(facts["state_reason"], 60))

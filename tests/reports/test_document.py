@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from sweeprules.engine.facts import Ref
 from sweeprules.reports.document import build
 from sweeprules.reports.tables import tables
-from tests.reports.worlds import judged
+from tests.reports.worlds import STALE, judged
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "report.schema.json").read_text())
 
@@ -38,6 +40,14 @@ def test_links_of_a_run_are_one_entry_with_the_flags_of_all(document: dict[str, 
     assert [row["job_id"] for row in rows] == ["12"]
     assert [link["job_id"] for link in rows[0]["facts"]["links"]] == ["11"]
     assert rows[0]["flags"][0]["message"] == "link 11: successor 12 RUNNING"
+
+
+def test_a_row_is_flagged_when_one_of_its_links_is() -> None:
+    world = judged()
+    link = Ref("job", "aurora:11")
+    verdicts = {**world.verdicts, link: replace(world.verdicts[link], flags=(STALE,))}
+    row = next(j for j in build(replace(world, verdicts=verdicts))["jobs"] if j["job_id"] == "12")
+    assert row["health"] == "flagged" and row["flags"][0]["name"] == "stale-log"
 
 
 def test_every_flat_null_has_its_reason(document: dict[str, Any]) -> None:
