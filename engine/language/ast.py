@@ -8,220 +8,77 @@ and rule ids exist; literals have the type of what they are compared with; `all`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sweeprules.engine.errors import Mark
 from sweeprules.engine.facts import Value
-from sweeprules.engine.truth import Truth
+from sweeprules.engine.language.terms import (
+    All,
+    Any,
+    Arith,
+    AtLeast,
+    Calc,
+    Compare,
+    Condition,
+    Const,
+    FieldRef,
+    Flagged,
+    Not,
+    Operator,
+    ParamRef,
+    Path,
+    Pick,
+    Quantified,
+    Right,
+    RuleIs,
+    Signalled,
+    Test,
+)
 
-# ---------------------------------------------------------------- right sides
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """A field reached from the subject over relations: `run.complete` is relations ("run",), field "complete".
-
-    `kind` is the kind of the subject that holds the field. `scope` "outer" is `..field` inside a `where`. Field
-    "value" or "key" of a list or map member has kind "member". `type` is the catalogue's x-type.
-    """
-
-    relations: tuple[str, ...]
-    field: str
-    kind: str
-    type: str
-    scope: Literal["own", "outer"] = "own"
-
-    @property
-    def text(self) -> str:
-        """As written in a rule."""
-        return ".".join((*self.relations, self.field))
-
-
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A literal; a list of the policy stands here as the tuple of its members."""
-
-    value: Value
-    source: str = ""
-    """How it was written where that differs (`30m`, `$spike_mitigation`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParamRef:
-    """`$name`: its value depends on the subject's job, tags, cluster and bucket (overrides)."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class FieldRef:
-    """`.field` or `..field`."""
-
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Calc:
-    """`{calc: TEXT}`: an arithmetic tree; `source` is the text as written."""
-
-    root: Arith
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Arith:
-    """One operation: `+ - * / neg min max abs round_half_up`; operands are operations or right sides."""
-
-    op: str
-    args: tuple[Arith | Const | ParamRef | FieldRef, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """`{least: {of, field}}` or `{most: ...}`: the extreme of a field over the members of a relation."""
-
-    which: Literal["least", "most"]
-    of: Path
-    field: Path
-
-
-Right = Const | ParamRef | FieldRef | Calc | Pick
-
-# ---------------------------------------------------------------- conditions
-
-Operator = Literal[
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "between",
-    "in",
-    "not_in",
-    "prefix",
-    "glob",
-    "regex",
-    "contains",
-    "contains_any",
-    "matches",
-    "known",
-    "unknown",
-    "absent",
+__all__ = [
+    "Act",
+    "ActionDef",
+    "Add",
+    "All",
+    "Any",
+    "Arith",
+    "AtLeast",
+    "Calc",
+    "Choice",
+    "Collect",
+    "Compare",
+    "Condition",
+    "Consequence",
+    "Const",
+    "Exemption",
+    "Feature",
+    "FeatureKind",
+    "FieldRef",
+    "FlagDef",
+    "Flagged",
+    "Hold",
+    "Metric",
+    "Not",
+    "Operator",
+    "Override",
+    "Param",
+    "ParamRef",
+    "Path",
+    "Pattern",
+    "Pick",
+    "Policy",
+    "Quantified",
+    "Raise",
+    "Right",
+    "Route",
+    "Rule",
+    "RuleIs",
+    "Set",
+    "Signal",
+    "Signalled",
+    "Test",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """The test of a `FIELD: TEST`: an operator and its right sides (two for `between`, none for known/unknown/absent).
-
-    `wanted` is the boolean written after `known`, `unknown` or `absent`. `possible` asks whether some value of an
-    interval holds.
-    `default` replaces an unknown or absent left side before the test.
-    """
-
-    op: Operator
-    rights: tuple[Right, ...] = ()
-    fold: bool = False
-    wanted: bool = True
-    possible: bool = False
-    default: Const | None = None
-    because: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """`FIELD: TEST`."""
-
-    path: Path
-    compare: Compare
-    mark: Mark
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class All:
-    """Kleene conjunction of at least one condition."""
-
-    items: tuple[Condition, ...]
-    mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class Any:
-    """Kleene disjunction of at least one condition."""
-
-    items: tuple[Condition, ...]
-    mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """Kleene negation."""
-
-    item: Condition
-    mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class Flagged:
-    """`flagged: NAME`: the greatest truth of the rules that raise this flag on this subject."""
-
-    flag: str
-    mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class RuleIs:
-    """`rule: {id, is}`: true when that rule's truth on this subject is the one named, else false; never unknown."""
-
-    id: str
-    wanted: Truth
-    mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class Signalled:
-    """A signal named in `at_least`; absent where one of its rule's `needs` is absent."""
-
-    name: str
-    mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class AtLeast:
-    """`at_least: {n, of, evaluable, ignoring}` over conditions and signals; `n` or `evaluable` is there."""
-
-    of: tuple[Condition | Signalled, ...]
-    n: Right | None
-    evaluable: Compare | None
-    ignoring: tuple[str, ...]
-    mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class Quantified:
-    """`every | some | count | sum` over a relation, list, map or list of records.
-
-    `of.field` is the relation (with `of.type` "relation") or the list field. `where` selects members (None: all);
-    `holds` is what every/some members must satisfy (as a condition on the member); `compare` tests a count or a sum;
-    `summed` is the member field of a `sum`. `if_empty` is the truth over no member.
-    """
-
-    which: Literal["every", "some", "count", "sum"]
-    of: Path
-    member_kind: str
-    where: Condition | None
-    holds: Condition | None
-    compare: Compare | None
-    summed: Path | None
-    if_empty: Truth
-    mark: Mark
-    text: str
-
-
-Condition = All | Any | Not | Test | Flagged | RuleIs | AtLeast | Quantified
 
 # ---------------------------------------------------------------- consequences
 
@@ -323,6 +180,59 @@ class Pattern:
     mark: Mark
 
 
+FeatureKind = Literal[
+    "ratio_to_mean",
+    "deviation_from_mean",
+    "deviation_from_trend",
+    "consecutive",
+    "share",
+    "slope",
+    "since_change",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A number over a series of a run's steps, read in conditions as the field `name` of a step.
+
+    `series` is a field of a step, of the catalogue or a metric of the policy. The window is the points before the
+    current one; `window` and `min_points` are params in points or steps, `floor` is in the unit of the series and
+    above 0. `where` is typed against the series and compares with constants and params alone.
+
+    ratio_to_mean, deviation_from_mean, deviation_from_trend: `window`, perhaps `min_points` (None: as many as the
+    window) and `floor` (None: a mean of 0 is unknown); a number without a unit. slope: `window`, perhaps
+    `min_points`; what the series gains a step. share: `where` and `window`, perhaps `min_points`; a number from 0 to 1.
+    consecutive: `where`; an integer, how many points up to and with the current one hold in a row. since_change: none
+    of them; the duration since the series took the value that it has. `type` is the x-type of the field.
+    """
+
+    name: str
+    series: str
+    is_: FeatureKind
+    window: Right | None
+    min_points: Right | None
+    floor: Right | None
+    where: Compare | None
+    mark: Mark
+    type: Literal["number", "integer", "duration"] = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A field of a step, and the keys under which logs and trackers print it.
+
+    `new` is False where keys are added to a field that the catalogue has. `type` is the x-type of the field: number,
+    or duration (unit s), or bytes (unit B).
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    unit: str
+    mark: Mark
+    new: bool = True
+    type: Literal["number", "duration", "bytes"] = "number"
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One entry of a `decide` list; `when` None is `otherwise`."""
@@ -333,8 +243,25 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """`for: 2 sweeps`, `for: 3h` or `for: $param`: how long a rule has to hold before it is true.
+
+    One of the two is there, a Const or a ParamRef: `sweeps` counts complete looks, this one included, and is at
+    least 2; `seconds` is a duration. Never on rules about a step or a sweep, which are others in the next sweep.
+    """
+
+    sweeps: Right | None
+    seconds: Right | None
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `then` may be empty: the rule then only has a truth."""
+    """One rule. `then` may be empty: the rule then only has a truth.
+
+    `judge` says which steps a rule about a step looks at: those above the newest one that the last complete sweep saw,
+    the newest alone, or all.
+    """
 
     id: str
     on: str
@@ -348,6 +275,8 @@ class Rule:
     replaces: tuple[str, ...] = ()
     stage: Literal["", "suspect"] = ""
     why: str = ""
+    judge: Literal["new", "latest", "any"] = "new"
+    hold: Hold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,3 +349,5 @@ class Policy:
     actions: Mapping[str, ActionDef]
     order: tuple[tuple[str, ...], ...]
     sha256: str
+    features: Mapping[str, Feature] = field(default_factory=dict)
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
