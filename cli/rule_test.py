@@ -135,7 +135,8 @@ def summary(ran: Ran) -> str:
     words = (("passed", "passed"), ("failed", "failed"), ("error", "could not be read"))
     parts = [f"{ran.count(status)} {said}" for status, said in words if status == "passed" or ran.count(status)]
     count = len(ran.run.results)
-    mistakes = f", {len(ran.problems)} mistakes in the files" if ran.problems else ""
+    number = len(ran.problems)
+    mistakes = f", {number} mistake{'' if number == 1 else 's'} in the files" if number else ""
     return f"{count} test{'' if count == 1 else 's'}: {', '.join(parts)}{mistakes}"
 
 

@@ -73,6 +73,8 @@ def _text(policy: Policy, rows: list[dict[str, Any]], sections: Mapping[str, lis
     yield ""
     yield f"{len(rows)} rule{'' if len(rows) == 1 else 's'}"
     for name, items in sections.items():
+        if not items:
+            continue
         yield ""
         yield f"{name} ({len(items)})"
         for item in items:

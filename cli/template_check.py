@@ -11,7 +11,7 @@ from jinja2.environment import Environment
 from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment, modifies_known_mutable
 
-from sweeprules.cli.template_shapes import ANY, Shape, handoff_names, inside, member, report_names
+from sweeprules.cli.template_shapes import ANY, Shape, handoff_names, has, inside, member, report_names
 from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.errors import Mark, Problem, nearest
 from sweeprules.handoffs.render import FOLDER, environment
@@ -245,17 +245,13 @@ class _Walk:
         mark = _mark(self._one, node.lineno, name)
         if name.startswith("_"):
             self._tell(Problem(mark, f"templates may not reach `{name}`", "use the names that the template is given"))
-        elif any(modifies_known_mutable(probe, name) for probe in _PROBES) and not self._has(shape, name):
+        elif any(modifies_known_mutable(probe, name) for probe in _PROBES) and not has(shape, name):
             self._tell(Problem(mark, f"templates may not change what they are given, as `{name}` would"))
-        elif not self._has(shape, name) and not any(hasattr(probe, name) for probe in _PROBES):
-            names = sorted(shape) if isinstance(shape, Mapping) else []
+        elif not has(shape, name) and not any(hasattr(probe, name) for probe in _PROBES):
+            names = sorted(name for name in shape if "*" not in name) if isinstance(shape, Mapping) else []
             listed = f"there are {', '.join(names)}" if 0 < len(names) <= 12 else ""
             self._tell(Problem(mark, f"there is no `{name}` in it", nearest(name, names) or listed))
         return inside(shape, name)
-
-    @staticmethod
-    def _has(shape: Shape, name: str) -> bool:
-        return shape is ANY or (isinstance(shape, Mapping) and name in shape)
 
     def _loop(self, node: nodes.For, scope: _Scope) -> None:
         over = self.shape(node.iter, scope)

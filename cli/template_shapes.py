@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sweeprules.engine.catalogue import Catalogue
+from sweeprules.engine.catalogue import Catalogue, KindDef
 
 Shape = Any
 """None is anything; a mapping is a map of exactly these names; a list holds one shape, that of every member; a tuple
-holds the shape of each place."""
+holds the shape of each place. A name `lines.*` of a map stands for all that begin with `lines.`."""
 
 ANY: Shape = None
 TEXT: Mapping[str, Shape] = {}
@@ -27,13 +27,18 @@ def handoff_names(catalogue: Catalogue, template: str) -> Mapping[str, Shape]:
         "template": TEXT,
         "subject": TEXT,
         "cluster": TEXT,
-        "facts": dict.fromkeys((word for kind in about for word in (*kind.fields, *kind.pattern_fields)), TEXT),
+        "facts": dict.fromkeys((name for kind in about for name in _facts(kind)), TEXT),
         "flags": [dict.fromkeys(("name", "severity", "message"), TEXT)],
         "actions": [{**dict.fromkeys(("name", "class", "destructive", "status"), TEXT), "args": ANY}],
         "proofs": [dict.fromkeys(("name", "truth", "source"), TEXT)],
         "blocked_by": [TEXT],
         "gotchas": [dict.fromkeys(("tag", "text", "validated"), TEXT)],
     }
+
+
+def _facts(kind: KindDef) -> Iterator[str]:
+    yield from kind.fields
+    yield from (f"{word}.*" for word in kind.pattern_fields)
 
 
 def report_names(schema: Mapping[str, Any]) -> Mapping[str, Shape]:
@@ -65,6 +70,11 @@ def _of_schema(part: Mapping[str, Any], root: Mapping[str, Any]) -> Shape:
     if part.get("type") == "array" and isinstance(part.get("items"), Mapping):
         return [_of_schema(part["items"], root)]
     return ANY
+
+
+def has(shape: Shape, name: str) -> bool:
+    """Whether something stands under a name, as far as that is known."""
+    return shape is ANY or (isinstance(shape, Mapping) and not {name, f"{name.partition('.')[0]}.*"}.isdisjoint(shape))
 
 
 def inside(shape: Shape, name: str) -> Shape:
