@@ -12,6 +12,7 @@ from sweeprules.engine.durable.program import Program, program
 from sweeprules.engine.durable.reproducer import reproducer
 from sweeprules.engine.durable.run import DurableTruths, Session, run
 from sweeprules.engine.durable.runner import Child, ChildLostError, DurableFailure, available
+from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import Ref, World
 from sweeprules.engine.language.ast import Policy
 from sweeprules.engine.truth import FALSE, TRUE, Truth
@@ -123,7 +124,7 @@ def with_exemptions(truths: NativeTruths, verdicts: Mapping[Ref, Verdict]) -> Na
 
 
 def _differences(truths: NativeTruths, found: DurableTruths) -> list[Difference]:
-    native = _by_rule(truths)
+    native = _by_columns(truths, found) if isinstance(truths, Truths) else _by_rule(truths)
     differences = []
     for truth, sets in ((TRUE, found.true), (FALSE, found.false)):
         for rule, theirs in sets.items():
@@ -136,6 +137,18 @@ def _differences(truths: NativeTruths, found: DurableTruths) -> list[Difference]
                     durable = truth.word if ref in theirs else f"not {truth.word}"
                     differences.append(Difference(rule, ref, word, durable))
     return differences
+
+
+def _by_columns(truths: Truths, found: DurableTruths) -> dict[Truth, dict[str, set[Ref]]]:
+    """The same as `_by_rule`, a rule at a time, as far as durable-rules looked for it."""
+    kinds = {rule: kind for kind, table in truths.tables.items() for rule in table.columns}
+    true = {rule: set(truths.true(rule, kinds[rule])) for rule in found.true if rule in kinds}
+    false = {}
+    for rule in found.false:
+        table = truths.tables[kinds[rule]]
+        not_false = set(truths.not_false(rule, kinds[rule]))
+        false[rule] = {subject.ref for subject in table.subjects} - not_false
+    return {TRUE: true, FALSE: false}
 
 
 def _by_rule(truths: NativeTruths) -> dict[Truth, dict[str, set[Ref]]]:

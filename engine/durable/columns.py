@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Protocol
@@ -117,11 +117,13 @@ def _folded(value: FactValue, fold: bool) -> FactValue:
 
 
 def _number(value: FactValue) -> str | None:
-    if isinstance(value, bool | str | tuple | Interval | Mapping):
-        raise UnencodableError(f"a {type(value).__name__} where a number was expected")
-    if isinstance(value, Unknown | Absent) or (isinstance(value, float) and not math.isfinite(value)):
+    if type(value) is int:
+        return number_text(value)
+    if type(value) is float:
+        return number_text(value) if math.isfinite(value) else None
+    if isinstance(value, Unknown | Absent):
         return None
-    return number_text(value)
+    raise UnencodableError(f"a {type(value).__name__} where a number was expected")
 
 
 def _low(value: FactValue) -> str | None:

@@ -51,19 +51,19 @@ def check_names(names: Iterable[str]) -> None:
 
 def number_text(value: int | float) -> str:
     """A number as durable-rules reads it exactly: finite, an integer within 2**53, a point before any exponent."""
-    if isinstance(value, bool):
-        raise UnencodableError("a boolean where a number was expected")
-    if isinstance(value, int):
+    if type(value) is int:
         if -MAX_INT <= value <= MAX_INT:
             return str(value)
         raise UnencodableError("an integer beyond 2**53, which is not compared exactly")
+    if isinstance(value, bool):
+        raise UnencodableError("a boolean where a number was expected")
     if not math.isfinite(value) or abs(value) >= BIG:
         raise UnencodableError("a number that is not finite or at least 1e300")
-    if value.is_integer() and abs(value) <= MAX_INT:
-        return f"{int(value)}.0"
     text = repr(value)
-    mantissa, exponent, power = text.partition("e")
-    return text if not exponent or "." in mantissa else f"{mantissa}.0e{power}"
+    if "e" not in text:
+        return text
+    mantissa, _, power = text.partition("e")
+    return text if "." in mantissa else f"{mantissa}.0e{power}"
 
 
 def string_text(value: str) -> str:

@@ -266,7 +266,7 @@ def _ordered(op: str, left: float | str, right: float | str) -> bool:
     return {"lt": low, "le": low or same, "gt": not low and not same, "ge": not low}[op]
 
 
-def _holds_any(left: FactValue, wanted: FactValue, fold: bool) -> Truth:
+def _holds_any(left: FactValue, wanted: FactValue | tuple[FactValue, ...], fold: bool) -> Truth:
     if not isinstance(wanted, tuple):
         return UNKNOWN
     if isinstance(left, str):
