@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from sweeprules.collectors.logs.failure import Raised, first_error_facts, tracebacks
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.lines import Line, split_lines
-from sweeprules.collectors.logs.scan import Match, Matcher, Scan, carry, line_counts, scan
+from sweeprules.collectors.logs.scan import Match, Matcher, Scan, carry, line_counts, possible, scan
 from sweeprules.collectors.prior import LineMemo, LogMemo
 from sweeprules.engine.facts import ABSENT, Absent, FactValue, Reason, Unknown
 from sweeprules.engine.observation import Observation
@@ -136,7 +136,7 @@ def _read(
 ) -> LogReading:
     counted_from = kept.offset if kept else 0
     lines = list(split_lines(data, tail.start, whole_start=tail.start in (0, counted_from)))
-    reading = scan(lines, matchers, zone, counted_from)
+    reading = scan(lines, possible(matchers, lines), zone, counted_from)
     gap = tail.start > counted_from
     from_start = tail.start == 0 or (kept is not None and kept.from_start and not gap)
     carried = carry(kept.lines if kept else {}, reading)

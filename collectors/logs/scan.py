@@ -36,6 +36,12 @@ def prepare(patterns: Mapping[str, Pattern]) -> tuple[Matcher, ...]:
     )
 
 
+def possible(matchers: Sequence[Matcher], lines: Sequence[Line]) -> tuple[Matcher, ...]:
+    """The matchers whose literal is anywhere in these lines: most are in no line, and cost one look instead of many."""
+    text = "\n".join(line.text for line in lines)
+    return tuple(matcher for matcher in matchers if matcher.pattern.literal in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """The last match of a pattern in what was read."""
