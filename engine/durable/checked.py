@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sweeprules.engine.durable.compile import computed
-from sweeprules.engine.durable.encode import NameCollisionError
 from sweeprules.engine.durable.program import Program, program
 from sweeprules.engine.durable.reproducer import reproducer
 from sweeprules.engine.durable.run import DurableTruths, Session, run
@@ -80,15 +79,15 @@ def run_durable(
     `session` keeps one child over many runs and then sets the deadline itself.
     """
     try:
-        made = compiled or program(policy)
         if session is not None:
-            return run(made, policy, world, session, given or {})
+            return run(compiled or program(policy), policy, world, session, given or {})
         with Child(deadline, fault) as child:
-            return run(made, policy, world, Session(child), given or {})
+            # The child starts while the policy is compiled.
+            return run(compiled or program(policy), policy, world, Session(child), given or {})
     except ChildLostError as lost:
         return lost.failure
-    except NameCollisionError as error:
-        return DurableFailure("engine", str(error))
+    except Exception as error:  # noqa: BLE001  whatever is wrong with the check must never end the sweep that it checks
+        return DurableFailure("engine", f"{type(error).__name__}: {error}"[:300])
 
 
 def check(

@@ -63,15 +63,11 @@ class Child:
         self._inbox = bytearray()
         self._outbox: deque[memoryview] = deque()
         self._selector = selectors.DefaultSelector()
-        for stream, event in ((self._stdin, selectors.EVENT_WRITE), (self._stdout, selectors.EVENT_READ)):
+        for stream in (self._stdin, self._stdout):
             os.set_blocking(stream.fileno(), False)
-            if event == selectors.EVENT_READ:
-                self._selector.register(stream, event)
-        try:
-            self._greet(fault, deadline)
-        except ChildLostError:
-            self.close()
-            raise
+        self._selector.register(self._stdout, selectors.EVENT_READ)
+        self._hello = request({"op": "hello", "fault": fault, "alarm": int(deadline) + 5})
+        self._greeted = False
 
     @property
     def _stdin(self) -> IO[bytes]:
@@ -88,11 +84,16 @@ class Child:
         """The child's process id."""
         return self._process.pid
 
-    def _greet(self, fault: str, deadline: float) -> None:
+    def greet(self) -> None:
+        """Wait until the child is up; the first request does it too, so that its start overlaps with other work."""
+        if self._greeted:
+            return
         first = self._next_reply()
         if first.get("error") == "unavailable":
             raise ChildLostError("unavailable", f"durable-rules can not be imported: {first.get('detail')}")
-        self.ask({"op": "hello", "fault": fault, "alarm": int(deadline) + 5})
+        self._greeted = True
+        for reply in self.stream([self._hello]):
+            _good(reply)
 
     def ask(self, head: dict[str, object], body: str = "") -> dict[str, Any]:
         """Send one request and wait for its reply; an error reply is raised as `engine`."""
@@ -101,6 +102,7 @@ class Child:
 
     def stream(self, requests: Iterable[bytes]) -> Iterator[dict[str, Any]]:
         """Send framed requests, a few ahead of the replies, and yield the replies in order (error replies too)."""
+        self.greet()
         pending = 0
         for framed in requests:
             self._outbox.append(memoryview(framed))
@@ -217,7 +219,8 @@ def _good(reply: dict[str, Any]) -> dict[str, Any]:
 def available(deadline: float = 10.0) -> tuple[bool, str]:
     """Whether durable-rules can be had here, and why not in words; tried in a child, never in this process."""
     try:
-        Child(deadline).close()
+        with Child(deadline) as child:
+            child.greet()
     except ChildLostError as lost:
         return False, lost.failure.detail
     return True, ""

@@ -165,11 +165,9 @@ def test_04_facts_of_one_hash_in_a_batch_are_seen_as_a_collision() -> None:
     assert reply["error"] == "collision"
 
 
-def test_04_a_batch_with_a_collision_is_sent_again_under_other_ids(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_04_a_batch_with_a_collision_is_sent_again_under_other_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = make.policy(make.rule("up", make.test("nodes", "eq", 1)))
-    stream, sent = session.child.stream, []
+    sent: list[bytes] = []
 
     def colliding(requests: Any) -> Iterator[dict[str, Any]]:
         for framed in requests:
@@ -177,6 +175,7 @@ def test_04_a_batch_with_a_collision_is_sent_again_under_other_ids(
             yield {"error": "collision"} if len(sent) < 3 else next(iter(stream([framed])))
 
     with Child(20.0) as child:
+        child.greet()
         own = Session(child)
         stream = child.stream
         monkeypatch.setattr(child, "ask", lambda head, body="": next(iter(stream([request(head, body)]))))
