@@ -103,7 +103,9 @@ class Session:
         return kept
 
     def _limited(self, command: Command) -> Command:
-        return command if command.timeout is not None else replace(command, timeout=self.reach.command_timeout)
+        """The record's limit is the site's: a command may ask for less time, never for more."""
+        asked, most = command.timeout, self.reach.command_timeout
+        return command if asked is not None and asked <= most else replace(command, timeout=most)
 
     def _attempt(self, login: str, commands: tuple[Command, ...]) -> tuple[tuple[Observation, ...], Failure]:
         if self.monotonic() >= self.deadline:
