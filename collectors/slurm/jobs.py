@@ -149,7 +149,7 @@ def _only_accounted(accounted: Row, sources: Sources) -> Job:
     if sources.queue is not None and accounted.state in ACTIVE:
         shown = sources.shown.get(accounted.job_id)
         if shown is not None and shown.row is not None and shown.row.state in TERMINAL:
-            facts |= dict(shown.row.facts)
+            facts |= {**dict.fromkeys(("exit", "exit_code", "exit_signal"), NOT_READ), **shown.row.facts}
             facts |= {"state_source": "scontrol", "state_other": f"sacct {accounted.facts['state_raw']}"}
             return _job(shown.row, facts, sources, {})
         facts |= {

@@ -240,7 +240,8 @@ def open_questions(terms: Terms, scheduled: Scheduled) -> Proofs:
     gone = scheduled.vanished if scheduled.queue or scheduled.accounting else ()
     reread = bool(differ) and scheduled.queue is not None and scheduled.queue.job_lines > 0
     ids = tuple(dict.fromkeys((*differ, *gone)))[:MAX_PROOFS]
-    shown = tuple(job_id for job_id in gone[:MAX_PROOFS]) if scheduled.controller_up is not False else ()
+    unlisted = tuple(job_id for job_id in differ if scheduled.queue and job_id not in scheduled.queue.rows)
+    shown = () if scheduled.controller_up is False else (*gone, *unlisted)[:MAX_PROOFS]
     batch: list[Command] = []
     if reread:
         batch.append(ask.squeue(terms.record.user, terms.marks))

@@ -10,9 +10,9 @@ from typing import Literal
 
 from sweeprules.collectors.slurm.rows import Row, distrust, first_line, shown
 from sweeprules.collectors.slurm.squeue import read_dependency, state_facts
-from sweeprules.collectors.slurm.states import STATES, Meaning, read_state
+from sweeprules.collectors.slurm.states import STATES, TERMINAL, Meaning, read_state
 from sweeprules.collectors.slurm.text import read_duration, read_text, read_time
-from sweeprules.engine.facts import FactValue, Reason, Unknown, Value
+from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown, Value
 from sweeprules.engine.observation import Observation
 
 # The stretch that Slurm writes itself: no value in it can hold a space. Names stand before it, paths behind it.
@@ -22,7 +22,7 @@ _TRUSTED = re.compile(
 )
 _TIMES = re.compile(
     r" RunTime=(?P<elapsed>\S+) TimeLimit=(?P<limit>\S+) TimeMin=\S+ SubmitTime=(?P<submitted>\S+)"
-    r" EligibleTime=\S+ AccrueTime=\S+ StartTime=(?P<started>\S+) "
+    r" EligibleTime=\S+ AccrueTime=\S+ StartTime=(?P<started>\S+) EndTime=(?P<ended>\S+) "
 )
 
 
@@ -66,7 +66,6 @@ def _shown(
 ) -> JobShown:
     state = read_state(found["state"], table)
     submitted = read_time(times["submitted"], zone)
-    started = read_time(times["started"], zone)
     facts: dict[str, FactValue] = {
         **state_facts(state),
         "state_reason": state.reason or read_text("" if found["reason"] == "None" else found["reason"]),
@@ -75,7 +74,8 @@ def _shown(
         "elapsed": read_duration(times["elapsed"]),
         "time_limit": read_duration(times["limit"]),
         "submitted": submitted,
-        "started": started,
+        "started": ABSENT if state.state == "PENDING" else read_time(times["started"], zone),
+        "ended": read_time(times["ended"], zone) if state.state in TERMINAL else ABSENT,
     }
     row = Row(
         job_id,

@@ -164,6 +164,7 @@ class FakeSession:
         self.logins = dict(logins or {"login01": Login()})
         self.controller_up, self.version, self.reservations, self.clock = controller_up, version, reservations, clock
         self.certs = dict(certs or {})
+        self.shown: dict[str, str] = {}
         self.attempts: list[Attempt] = []
         self.login: str | None = None
         self.calls: list[tuple[Command, ...]] = []
@@ -243,6 +244,8 @@ class FakeSession:
             return (0 if self.controller_up else 1), f"Slurmctld(primary) at head is {word}\n", ""
         if words[2] == "res":
             return 0, self.reservations, ""
+        if words[3] in self.shown:
+            return 0, self.shown[words[3]], ""
         return 1, "", "slurm_load_jobs error: Invalid job id specified\n"
 
     def _sinfo(self, words: Sequence[str], command: Command) -> tuple[int, str, str]:

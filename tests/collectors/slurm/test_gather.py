@@ -10,6 +10,7 @@ from sweeprules.engine.facts import ABSENT, Completeness, Unknown
 from sweeprules.engine.observation import Failure
 from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, Login, job
 from tests.collectors.slurm.sweeps import reason, sweep
+from tests.collectors.slurm.test_readers import DATA
 
 DEAD = (1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
 HUNG = (1, "", "slurm_load_jobs error: Socket timed out on send/recv operation\n")
@@ -142,6 +143,18 @@ def test_s08_still_running_at_the_second_look_is_no_verdict():
     assert reason(one.get("state")) == "disagree"
     assert one.get("state_other") == "sacct FAILED"
     assert status(done.gathered) == "swept"
+
+
+def test_an_end_that_accounting_has_not_heard_of_is_the_controllers_word():
+    text = (DATA / "22.05" / "job_array.out").read_text()
+    late = job("11_5", queued=False, sacct_state="RUNNING", ended=None)
+    session = FakeSession([late, *FOUR])
+    session.shown["11_5"] = text
+    one = sweep(session).job("11_5")
+    assert (one.get("state"), one.get("state_source")) == ("FAILED", "scontrol")
+    assert one.get("state_other") == "sacct RUNNING"
+    assert isinstance(one.get("ended"), int | float)
+    assert reason(one.get("exit")) == "not-read"
 
 
 def test_s08_a_requeued_job_runs():

@@ -1,0 +1,79 @@
+"""The second stage: workers' lines near the last output, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sweeprules.collectors.gather import gather_suspects
+from sweeprules.collectors.normalise import normalise
+from sweeprules.engine.facts import Ref
+from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, job
+from tests.collectors.slurm.sweeps import PATTERNS, sweep
+
+SILENT = NOW - 6.5 * 3600
+NEAR = b"2027-01-15T01:31:00 Watchdog caught collective operation timeout\n"
+FAR = b"2027-01-14T20:00:00 Watchdog caught collective operation timeout\n"
+BAR = b"2027-01-15T01:30:00 Step Progress: 3/9\n"
+
+
+def looked(files: dict[str, FakeFile], suspects: tuple[str, ...] = ("914214",)):
+    jobs = [job("914214", name="rl__x", started=NOW - 9 * 3600), job("914215", name="rl__y")]
+    main = {"/w/rl__x-914214.out": FakeFile(BAR, SILENT, 1), "/w/rl__y-914215.out": FakeFile(BAR, NOW, 2)}
+    session = FakeSession(jobs, {**main, **files})
+    first = sweep(session)
+    before = len(session.calls)
+    gathered = gather_suspects(first.gathered, session, [Ref("job", f"leonardo:{job_id}") for job_id in suspects])
+    subjects = {one.ref.key: one for one in normalise(gathered, PATTERNS).subjects}
+    return subjects, len(session.calls) - before
+
+
+def test_s09_a_workers_fault_near_the_last_output_is_the_jobs():
+    subjects, calls = looked({"/w/rl__x_914214_rayw3.out": FakeFile(NEAR, SILENT, 3)})
+    one = subjects["leonardo:914214"]
+    assert one.get("fault_lines") == {"watchdog": 1}
+    assert one.get("lines.watchdog.count") == 1
+    assert calls == 2
+
+
+def test_a_fault_long_before_is_not():
+    subjects, _ = looked({"/w/rl__x_914214_rayw3.out": FakeFile(FAR + BAR, SILENT, 3)})
+    assert subjects["leonardo:914214"].get("fault_lines") == {}
+
+
+def test_lines_without_a_time_have_that_of_the_line_before():
+    text = FAR + b"Watchdog caught x\n" + BAR + b"Watchdog caught y\n"
+    subjects, _ = looked({"/w/rl__x_914214_rayw3.out": FakeFile(text, SILENT, 3)})
+    assert subjects["leonardo:914214"].get("lines.watchdog.count") == 1
+
+
+def test_other_jobs_workers_are_not_read():
+    files = {
+        "/w/rl__y_914215_rayw1.out": FakeFile(NEAR, SILENT, 3),
+        "/w/rl__x_91421_rayw1.out": FakeFile(NEAR, SILENT, 4),
+        "/w/ray_head_n77.log": FakeFile(NEAR, SILENT, 5),
+        "/w/notes_914214.txt": FakeFile(NEAR, SILENT, 6),
+    }
+    subjects, calls = looked(files)
+    assert subjects["leonardo:914214"].get("fault_lines") == {}
+    assert calls == 1
+
+
+def test_the_heads_log_is_known_by_its_node():
+    subjects, _ = looked({"/w/ray_head_n02.log": FakeFile(NEAR, SILENT, 3)})
+    assert subjects["leonardo:914214"].get("fault_lines") == {"watchdog": 1}
+
+
+def test_nothing_is_asked_without_suspects():
+    subjects, calls = looked({"/w/rl__x_914214_rayw3.out": FakeFile(NEAR, SILENT, 3)}, ())
+    assert calls == 0
+    assert subjects["leonardo:914214"].get("fault_lines") == {}
+    assert looked({}, ("999",))[1] == 0
+
+
+def test_looking_closer_loses_nothing():
+    session = FakeSession([job("1")], {"/w/rl__x-1.out": FakeFile(BAR, SILENT)})
+    first = sweep(session)
+    after = gather_suspects(first.gathered, session, [Ref("job", "leonardo:1")])
+    assert replace(
+        after, workers={}, observations=first.gathered.observations, attempts=first.gathered.attempts
+    ) == replace(first.gathered, workers={})
