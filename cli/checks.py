@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from sweeprules.cli.loading import SiteBroken, compile_load
+from sweeprules.cli.options import counted
 from sweeprules.engine.evaluate.words import duration
 from sweeprules.engine.language.ast import Policy
 from sweeprules.store.db import open_kept
@@ -50,12 +51,12 @@ def site(choice: SiteChoice, load: SiteLoad) -> tuple[Check, Policy | None]:
     try:
         loaded = compile_load(choice, load)
     except SiteBroken as broken:
-        says = f"{named} has {len(broken.problems)} errors, first {broken.problems[0]}"
+        says = f"{named} has {counted(len(broken.problems), 'error')}, first {broken.problems[0]}"
         return Check("site", "error", says, "no sweep starts; `sweeprules validate` prints them all"), None
     if loaded.warnings:
-        says = f"{named} has {len(loaded.warnings)} warnings, first {loaded.warnings[0]}"
+        says = f"{named} has {counted(len(loaded.warnings), 'warning')}, first {loaded.warnings[0]}"
         return Check("site", "warning", says, "`sweeprules validate` prints them all"), loaded.policy
-    says = f"{named}, {len(loaded.policy.rules)} rules, policy {loaded.policy.sha256[:12]}"
+    says = f"{named}, {counted(len(loaded.policy.rules), 'rule')}, policy {loaded.policy.sha256[:12]}"
     return Check("site", "ok", says), loaded.policy
 
 
@@ -78,7 +79,7 @@ def engine(policy: Policy | None, end: float) -> Check:
         why = str(result.failure) if result.failure else "it differs on an empty sweep"
         return Check("engine", "error", f"durable-rules can not run this policy: {why}", "run with --engine native")
     if result.left_out:
-        says = f"checked, but for {len(result.left_out)} rules that the native evaluator judges alone"
+        says = f"checked, but for {counted(len(result.left_out), 'rule')} that the native evaluator judges alone"
         return Check("engine", "warning", says, "`sweeprules validate --verbose` names them")
     return Check("engine", "ok", "checked: durable-rules takes every rule of the policy")
 
@@ -106,7 +107,7 @@ def store(state: Path, now: float) -> Iterator[Check]:
     said = "no sweep yet"
     if last is not None:
         whole = "" if last.complete else ", which was not complete"
-        said = f"{count} sweeps, the last {duration(max(0.0, now - last.finished))} ago{whole}"
+        said = f"{counted(count, 'sweep')}, the last {duration(max(0.0, now - last.finished))} ago{whole}"
     yield Check("store", "ok", f"{state}, schema {len(STEPS)}, {said}")
     yield _lock(state, now)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sweeprules.cli.checks import Check
 from sweeprules.cli.gathering import Sessions, side_by_side
+from sweeprules.cli.options import counted
 from sweeprules.collectors.slurm.ask import ping, version
 from sweeprules.collectors.slurm.scontrol import read_ping, read_version
 from sweeprules.collectors.transport.allow import CommandRefused
@@ -69,7 +70,7 @@ def _recorded(record: ClusterRecord | BrokenRecord, problems: Sequence[Problem],
 
     name = f"{record.name} record"
     if isinstance(record, BrokenRecord):
-        says = f"{record.path} has {len(record.problems)} errors, first {record.problems[0]}"
+        says = f"{record.path} has {counted(len(record.problems), 'error')}, first {record.problems[0]}"
         return [Check(name, "error", says, "the cluster is not swept; `sweeprules validate` prints them all")]
     found = [Check(name, "ok", f"{record.path} is valid, {_bans(record)}")]
     if problems:
@@ -97,7 +98,8 @@ def _recording(record: ClusterRecord) -> Check:
         tape = read_cassette(Path(record.reach.cassette))
     except StoreError as error:
         return Check(name, "error", f"{error.where}: {error.what}", error.hint)
-    return Check(name, "skipped", f"not contacted: answers from a recording of {len(tape.observations)} commands")
+    held = counted(len(tape.observations), "command")
+    return Check(name, "skipped", f"not contacted: answers from a recording of {held}")
 
 
 # ---------------------------------------------------------------- what a login answers

@@ -92,7 +92,9 @@ def compile_load(choice: SiteChoice, load: SiteLoad) -> Loaded:
     try:
         policy = load_policy(load.layers, catalogue, schema=schema("rules"), templates=template_names(load))
     except PolicyError as error:
-        errors += error.problems
+        # Of a file that could not be read the loader saw nothing; what it says of nothing would only distract.
+        unread = {problem.mark.file for problem in errors}
+        errors += [problem for problem in error.problems if problem.mark.file not in unread]
     errors += template_problems(load, catalogue)
     if errors or policy is None:
         raise SiteBroken(errors)

@@ -89,6 +89,11 @@ def problem_row(problem: Problem) -> dict[str, str | int | None]:
     }
 
 
+def counted(number: int, word: str) -> str:
+    """`1 error`, `2 errors`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def _printable(text: str) -> str:
     from sweeprules.reports.clean import one_line
 

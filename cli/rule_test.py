@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from sweeprules.cli.options import debug_option, output_option, print_problems, site_option, unused_options
+from sweeprules.cli.options import counted, debug_option, output_option, print_problems, site_option, unused_options
 from sweeprules.engine.errors import Problem, nearest
 from sweeprules.engine.ruletests import RuleTestResult, RuleTestRun
 
@@ -130,14 +130,12 @@ def failure(ran: Ran, result: RuleTestResult) -> list[str]:
 def summary(ran: Ran) -> str:
     """The last line: how many tests ended how."""
     if not ran.run.results and not ran.problems:
-        left = f"; {ran.left} shipped test files run with --all" if ran.left else ""
+        left = f"; with --all {counted(ran.left, 'shipped test file')} would run" if ran.left else ""
         return f"0 tests: the site has none of its own{left}"
     words = (("passed", "passed"), ("failed", "failed"), ("error", "could not be read"))
     parts = [f"{ran.count(status)} {said}" for status, said in words if status == "passed" or ran.count(status)]
-    count = len(ran.run.results)
-    number = len(ran.problems)
-    mistakes = f", {number} mistake{'' if number == 1 else 's'} in the files" if number else ""
-    return f"{count} test{'' if count == 1 else 's'}: {', '.join(parts)}{mistakes}"
+    mistakes = f", {counted(len(ran.problems), 'mistake')} in the files" if ran.problems else ""
+    return f"{counted(len(ran.run.results), 'test')}: {', '.join(parts)}{mistakes}"
 
 
 def document(ran: Ran) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sweeprules.cli.options import debug_option, output_option, site_option, unused_options
+from sweeprules.cli.options import counted, debug_option, output_option, site_option, unused_options
 from sweeprules.engine.errors import nearest
 from sweeprules.engine.language.ast import Policy
 
@@ -71,7 +71,7 @@ def _text(policy: Policy, rows: list[dict[str, Any]], sections: Mapping[str, lis
         if row["why"]:
             yield f"    {row['why']}"
     yield ""
-    yield f"{len(rows)} rule{'' if len(rows) == 1 else 's'}"
+    yield counted(len(rows), "rule")
     for name, items in sections.items():
         if not items:
             continue

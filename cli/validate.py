@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from sweeprules.cli.options import debug_option, print_problems, site_option, unused_options, wants_github
+from sweeprules.cli.options import counted, debug_option, print_problems, site_option, unused_options, wants_github
 from sweeprules.engine.catalogue import Catalogue
-from sweeprules.engine.errors import Problem
+from sweeprules.engine.errors import Mark, Problem
 from sweeprules.engine.language.ast import Policy
 from sweeprules.store.site import SiteChoice, SiteLoad
 
@@ -76,10 +76,23 @@ def validated(choice: SiteChoice) -> Validated:
 
 
 def _unreadable_tests(load: SiteLoad) -> list[Problem]:
-    """What is wrong with the tests whatever the policy is."""
+    """What is wrong with the tests whatever the policy is; those that no file could be read of are told already."""
     from sweeprules.engine.language.yamltext import scan
 
-    return [problem for file, text in load.tests.items() for problem in scan(text, file).problems]
+    unread = {problem.mark.file for problem in load.problems}
+    return [p for file, text in load.tests.items() if file not in unread for p in scan(text, file).problems]
+
+
+def _empty(load: SiteLoad, policy: Policy) -> list[Problem]:
+    """What a site lacks to be of any use."""
+    here = Mark("sweeprules.yaml", 1, 1)
+    found = []
+    if not policy.rules:
+        message = "the site has no rule: nothing is ever flagged"
+        found.append(Problem(here, message, "write extends: builtin", "warning"))
+    if not load.site.records:
+        found.append(Problem(here, "the site has no cluster", "describe one in ops/NAME/cluster.yaml", "warning"))
+    return found
 
 
 def _beside(load: SiteLoad, policy: Policy, catalogue: Catalogue) -> list[Problem]:
@@ -89,7 +102,8 @@ def _beside(load: SiteLoad, policy: Policy, catalogue: Catalogue) -> list[Proble
 
     routed = {route.template for routes in policy.routes.values() for route in routes if route.template}
     routed |= {name for action in policy.actions.values() for name in action.templates} | set(catalogue.templates)
-    return [*run_rule_tests(policy, catalogue, load.tests).problems, *unused(load, routed)]
+    tests = run_rule_tests(policy, catalogue, load.tests).problems
+    return [*tests, *unused(load, routed), *_empty(load, policy)]
 
 
 # ---------------------------------------------------------------- what it holds
@@ -162,9 +176,8 @@ def _verbose(policy: Policy, load: SiteLoad) -> list[str]:
 
 def _summary(found: Validated) -> str:
     warnings = len(found.problems) - found.errors
-    parts = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((found.errors, "error"), (warnings, "warning")) if n]
-    clusters = len(found.load.site.records)
-    what = f"{clusters} cluster{'' if clusters == 1 else 's'}"
+    parts = [counted(n, word) for n, word in ((found.errors, "error"), (warnings, "warning")) if n]
+    what = counted(len(found.load.site.records), "cluster")
     if found.policy is not None:
-        what = f"{len(found.policy.rules)} rules, {what}"
+        what = f"{counted(len(found.policy.rules), 'rule')}, {what}"
     return f"{', '.join(parts) or 'good'}: {what}"

@@ -112,3 +112,28 @@ def test_the_shipped_site_is_good(sweeprules: Sweeprules) -> None:
     root = Path(__file__).resolve().parents[2]
     found = sweeprules("validate", "--site", root)
     assert (found.exit, found.err) == (0, "")
+
+
+def test_a_file_that_can_not_be_read_is_told_once(site: Path, sweeprules: Sweeprules) -> None:
+    (site / "rules/own.yaml").write_bytes("policy: 1".encode("utf-16"))
+    (site / "rules/own.test.yaml").write_bytes(b"tests: \xff")
+    out = sweeprules("validate").out.splitlines()
+    assert [line.partition(":")[0] for line in out[:-1]] == ["rules/own.test.yaml", "rules/own.yaml"]
+    assert out[-1] == "2 errors: 1 cluster"
+
+
+def test_a_site_without_anything_is_told(tmp_path: Path, sweeprules: Sweeprules) -> None:
+    (tmp_path / "sweeprules.yaml").write_text("")
+    found = sweeprules("validate", "--site", tmp_path)
+    assert found.exit == 0
+    assert "the site has no rule: nothing is ever flagged" in found.out
+    assert "the site has no cluster" in found.out
+
+
+def test_a_folder_for_a_file(site: Path, sweeprules: Sweeprules) -> None:
+    (site / "rules/a.yaml").mkdir()
+    (site / "ops/leonardo/cluster.yaml").unlink()
+    (site / "ops/leonardo/cluster.yaml").mkdir()
+    found = sweeprules("validate")
+    assert found.exit == 1
+    assert "ops/leonardo/cluster.yaml:1:1: " in found.out
