@@ -51,7 +51,8 @@ def command(site: Path | None, state: Path | None, as_cron: bool, deadline: floa
     if as_cron:
         found = under_cron(choice, state, where, found, end, environment)
     if output == "json":
-        click.echo(json.dumps(document(choice, found, as_cron), indent=1, ensure_ascii=False))
+        # In ASCII: what a login printed may hold characters that a terminal obeys.
+        click.echo(json.dumps(document(choice, found, as_cron), indent=1))
     else:
         for line in lines(found):
             click.echo(line)

@@ -88,10 +88,12 @@ def test_what_fails_is_an_error(
 
 
 def test_what_a_cluster_says_reaches_no_terminal(site: Path, tools: Path, sweeprules: Sweeprules) -> None:
-    put(tools, "squeue", "printf '\\033[2Jgone\\033]0;x\\007\\n' >&2; exit 1")
+    put(tools, "squeue", "printf '\\033[2Jgone\\033]0;x\\007\\302\\2332J\\n' >&2; exit 1")
     found = sweeprules("doctor", "--state", site.parent / "state")
     assert "\\e[2Jgone" in found.out
-    assert "\x1b" not in found.out
+    whole = sweeprules("doctor", "--state", site.parent / "state", "--output", "json")
+    for text in (found.out, whole.out):
+        assert not {"\x1b", "\x07", "\x9b"} & set(text)
 
 
 def test_a_command_that_hangs_ends_with_the_deadline(site: Path, tools: Path, sweeprules: Sweeprules) -> None:
