@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sweeprules.cli.main import GOOD
-from sweeprules.cli.options import debug_option, output_option, state_option
+from sweeprules.cli.options import debug_option, output_option, state_option, unused_options
 
 if TYPE_CHECKING:
     from sweeprules.store.db import Store
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--sweep", "sweep_id", metavar="ID", help="A kept sweep; default: the newest that holds the job.")
 @output_option("text", "json")
 @state_option
+@unused_options("site")
 @debug_option
 def command(job: str, rule: str | None, full: bool, sweep_id: str | None, output: str, state: Path | None) -> int:
     """Show why flags of JOB were raised, and what kept the others from it.
@@ -60,10 +60,11 @@ def _explain(
         raise click.UsageError(f"no job {job!r} in {scope}{near}")
     shown = documents(store, state, found.exact, rule)
     if output == "json":
+        from sweeprules.reports.clean import json_text
         from sweeprules.reports.explaining import build
 
         made: list[dict[str, Any]] = [build(one) for one in shown]
-        click.echo(json.dumps(made[0] if len(made) == 1 else made, indent=1, ensure_ascii=False))
+        click.echo(json_text(made[0] if len(made) == 1 else made), nl=False)
         return GOOD
     from sweeprules.reports.explaining import render
 

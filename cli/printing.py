@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,15 @@ from sweeprules.cli.options import wants_colour, width
 def rendered(document: Mapping[str, Any], output: str, templates: Mapping[str, str], *, to_file: bool) -> str:
     """The report as text, JSON or Markdown; a file never gets colour, and is 160 columns wide."""
     if output == "json":
-        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        from sweeprules.reports.clean import json_text
+
+        return json_text(document)
     if output == "markdown":
+        from sweeprules.reports.markdown_report import TEMPLATE
         from sweeprules.reports.markdown_report import render as markdown
 
+        if TEMPLATE not in templates:
+            raise click.UsageError(f"the site has no templates/{TEMPLATE}; add it, or say `extends: builtin`")
         return markdown(document, templates)
     from sweeprules.reports.text import render as text
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from sweeprules.cli.options import debug_option, output_option
+from sweeprules.cli.options import debug_option, output_option, unused_options
 from sweeprules.cli.times import Duration
 
 if TYPE_CHECKING:
+    from sweeprules.cli.deciding import Engine
     from sweeprules.cli.loading import Loaded
     from sweeprules.store.cassette import Cassette
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
 @click.option("--fail-on", type=click.Choice(["info", "warning", "critical"]), help="As for run.")
 @click.option("--deadline", type=Duration(), default="20m", show_default=True, help="Time for judging.")
+@unused_options("site", "state")
 @debug_option
 def command(
     cassette: Path,
@@ -56,7 +58,7 @@ def command(
         with tempfile.TemporaryDirectory(prefix="sweeprules-") as folder:
             loaded = recorded_site(tape, Path(folder), rules)
             start = replay_start(loaded, tape, time.monotonic() + deadline)
-            swept = sweep(with_engine(start, engine) if engine else start)
+            swept = sweep(with_engine(start, cast("Engine", engine)) if engine else start)
     except SiteBroken as broken:
         fail(broken)
         raise

@@ -11,7 +11,7 @@ from typing import Any, cast
 import click
 
 from sweeprules.cli.main import GOOD
-from sweeprules.cli.options import debug_option, output_option, state_option
+from sweeprules.cli.options import debug_option, output_option, state_option, unused_options
 
 
 @click.command("report")
@@ -21,6 +21,7 @@ from sweeprules.cli.options import debug_option, output_option, state_option
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
 @click.option("--cassette", type=click.Path(path_type=Path, dir_okay=False), help="Write the sweep's cassette instead.")
 @state_option
+@unused_options("site")
 @debug_option
 def command(
     sweep_id: str | None, listing: bool, output: str, out: Path | None, cassette: Path | None, state: Path | None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_UNSAFE_IN_JSON = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", "", 1))
+"""Without the newlines of the layout: inside texts the encoder has escaped those already."""
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+.|~&$@:])")
 
@@ -26,6 +29,15 @@ def one_line(text: str, limit: int = 400) -> str:
     """
     shown = _UNSAFE.sub(_shown, text[: limit * 2])
     return shown if len(shown) <= limit and len(text) <= limit * 2 else shown[: limit - 1] + "…"
+
+
+def json_text(document: object) -> str:
+    """A document as indented JSON with a final newline; what a terminal would obey stands escaped in it.
+
+    Raises ValueError for NaN or infinity, which JSON has no word for.
+    """
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    return _UNSAFE_IN_JSON.sub(lambda match: json.dumps(match.group())[1:-1], text) + "\n"
 
 
 def markdown(text: str, limit: int = 400) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeprules.reports.clean import markdown, one_line
+from sweeprules.reports.clean import json_text, markdown, one_line
 
 HOSTILE = [
     ("\x1b[31mred\x1b[0m", "\\e[31mred\\e[0m"),
@@ -50,3 +51,10 @@ def test_markdown_shows_every_character_as_itself(text: str) -> None:
     escaped = markdown(text)
     assert re.sub(r"\\(.)", r"\1", escaped) == one_line(text)
     assert not re.search(r"(?<!\\)(?:\\\\)*[|<`*_\[]", escaped)
+
+
+@given(st.dictionaries(st.text(max_size=20), st.text(alphabet=st.characters(), max_size=60), max_size=4))
+def test_json_shows_a_terminal_nothing_to_obey_and_loses_nothing(document: dict[str, str]) -> None:
+    text = json_text(document)
+    assert json.loads(text) == document
+    assert all(char == "\n" or unicodedata.category(char) not in {"Cc", "Cs"} for char in text)
