@@ -91,3 +91,8 @@ def test_each_fault_pattern_shows_one_class_of_error() -> None:
     classed = [str(member) for members in lists.values() for member in members]
     faults = [name for name, pattern in policy().patterns.items() if pattern.kind == "fault"]
     assert sorted(classed) == sorted(faults)
+
+
+def test_the_faults_of_a_wedge_are_fault_patterns() -> None:
+    faults = {name for name, pattern in policy().patterns.items() if pattern.kind == "fault"}
+    assert set(policy().lists["wedge_faults"]) <= faults
