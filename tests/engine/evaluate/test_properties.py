@@ -171,6 +171,16 @@ def test_whole_numbers_are_told_from_floats_exactly() -> None:
     assert unpack(column, 2) == bytes([CODE[TRUE], CODE[FALSE]])
 
 
+@given(st.lists(scalars | gen.unknowns, min_size=1), st.integers(-3, 3), st.integers(0, 3))
+def test_a_span_over_a_column(values: list[Anything], low: int, width: int) -> None:
+    values += [low, low + width, low - 1, low + width + 0.5]
+    rights = (low, low + width)
+    test = Compare("between", tuple(Const(r) for r in rights))
+    column = unpack(leaf(test, Values(values, "number"), rights, {}), len(values))
+    assert [TRUTH[code] for code in column] == [compare(test, value, rights) for value in values]
+    assert [TRUTH[code] for code in column[-4:]] == [TRUE, TRUE, FALSE, FALSE]
+
+
 def test_what_is_no_finite_number_is_unknown() -> None:
     for value in (float("nan"), float("inf")):
         assert compare(Compare("gt", ()), value, (1,)) is UNKNOWN

@@ -171,6 +171,23 @@ def test_signals_are_counted_when_they_can_be_told(
     assert truth(p, w, "few", step) is few
 
 
+def test_a_signal_is_unknown_while_what_it_needs_is_although_its_rule_reads_something_else() -> None:
+    p = policy(
+        """policy: 1
+title: t
+rules:
+  - {id: grad, on: job, needs: [cadence], when: {state: RUNNING}, then: {signal: grad}}
+  - {id: one, on: job, when: {at_least: {n: 1, of: [grad, {state: FAILED}]}}}
+"""
+    )
+    for cadence, expected in ((5, T), (NOT_READ, U), (ABSENT, F)):
+        w = world(job({"state": "RUNNING", "cadence": cadence}))
+        assert (truth(p, w, "grad"), truth(p, w, "one")) == (expected, expected)
+    # The signal can not be told; that its rule is false of a job that waits can.
+    waits = world(job({"state": "PENDING", "cadence": NOT_READ}))
+    assert (truth(p, waits, "grad"), truth(p, waits, "one")) == (F, U)
+
+
 def test_a_flag_of_a_step_is_seen_on_its_job() -> None:
     step = Ref("step", "leo:1/40")
     bad = subject(step, {"step": 40, "grad_norm": 2, "entropy": 0.1, "reward": 1}, job=JOB)
@@ -218,6 +235,29 @@ def test_a_where_sees_the_member_and_the_subject() -> None:
     same = job({"exit": "0:53", "workdir": "/a"}, "leo:2")
     assert truth(p, world(me, same, job({"exit": "1:0"}, "leo:3")), "r") is F
     assert truth(p, world(me, same, job({"workdir": "/b"}, "leo:3")), "r") is U
+
+
+def test_each_subject_is_compared_with_its_own_members() -> None:
+    p = rules(
+        "own: when: {some: {of: siblings, where: {exit: ..exit}, if_empty: false}}",
+        "far: when: {some: {of: cluster.jobs, where: {exit: ..exit}, is: {key: {ne: ..key}}, if_empty: false}}",
+        "near: when: {count: {of: cluster.jobs, where: {nodes: {gt: $two}}, is: {eq: .nodes}}}",
+        more=TWO,
+    )
+    refs = (JOB, *OTHERS)
+    jobs = [
+        job(
+            {"exit": exit, "nodes": nodes},
+            ref.key,
+            cluster=CLUSTER,
+            siblings=Relation(tuple(r for r in refs if r != ref)),
+        )
+        for ref, exit, nodes in zip(refs, ("1:0", "2:0", "2:0"), (1, 3, 2), strict=True)
+    ]
+    w = world(*jobs, subject(CLUSTER, {}, jobs=Relation(refs)))
+    assert [truth(p, w, "own", ref) for ref in refs] == [F, T, T]
+    assert [truth(p, w, "far", ref) for ref in refs] == [F, T, T]
+    assert [truth(p, w, "near", ref) for ref in refs] == [T, F, F]
 
 
 def test_a_doubtful_choice_over_perhaps_nobody() -> None:

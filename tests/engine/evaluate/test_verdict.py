@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any as Anything
 
 import pytest
@@ -177,6 +178,13 @@ def test_an_unknown_exemption_exempts_nothing_and_blocks_what_destroys() -> None
     kill = action(found, "cancel-salvage")
     assert kill.status == "blocked"
     assert any("exemption as-told" in reason for reason in kill.blocked_by)
+
+
+def test_a_flag_that_can_not_be_exempted_counts_whatever_an_exemption_says() -> None:
+    p = the_policy()
+    p = replace(p, flags={**p.flags, "stale-log": replace(p.flags["stale-log"], exemptible=False)})
+    found = judge(p, world(job({**STALE, "name": "rl-probe"})), catalogue())[JOB]
+    assert not named(found, "stale-log").exempt
 
 
 def test_an_expired_exemption_does_not_count() -> None:
