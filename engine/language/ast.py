@@ -13,6 +13,7 @@ from typing import Literal
 
 from sweeprules.engine.errors import Mark
 from sweeprules.engine.facts import Value
+from sweeprules.engine.language.origins import Origin, Overlay
 from sweeprules.engine.language.terms import (
     All,
     Any,
@@ -334,6 +335,9 @@ class ActionDef:
 class Policy:
     """The effective policy of a site. `sha256` is over the effective policy and schemas, comments left out.
 
+    `origins` says where each value was written, `overlays` which rules of an earlier layer no longer stand. A rule that
+    is disabled is left out, or has no consequences where another one asks for its truth.
+
     `order` is the strata: rule ids and decided fields (as `decide:bucket`) in an order in which each stands after
     what it builds on; the members of one stratum depend on each other only positively.
     """
@@ -351,3 +355,5 @@ class Policy:
     sha256: str
     features: Mapping[str, Feature] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=dict)
+    origins: tuple[Origin, ...] = ()
+    overlays: tuple[Overlay, ...] = ()

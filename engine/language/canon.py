@@ -6,14 +6,13 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from sweeprules.engine.errors import Mark
-from sweeprules.engine.facts import Value
 from sweeprules.engine.language.ast import Policy
+from sweeprules.engine.language.origins import Origin
 from sweeprules.engine.truth import Truth
 
-_LEFT_OUT = frozenset({"mark", "text", "source", "sha256"})
+_LEFT_OUT = frozenset({"mark", "text", "source", "sha256", "origins", "overlays"})
 """How and where something was written, and what follows from the rest."""
 
 
@@ -42,26 +41,6 @@ def _plain(value: object) -> object:
     return [_plain(one) for one in value] if isinstance(value, tuple | list) else value
 
 
-class Origin(NamedTuple):
-    """One named thing of a policy, where it was written, and its value where it is a single one."""
-
-    section: str
-    name: str
-    mark: Mark
-    value: Value | None = None
-
-
 def rule_source(policy: Policy) -> Iterator[Origin]:
-    """Where each param, pattern, rule and exemption of the effective policy was written."""
-    for param in policy.params.values():
-        yield Origin("params", param.name, param.mark, param.default)
-    for pattern in policy.patterns.values():
-        yield Origin("patterns", pattern.name, pattern.mark)
-    for name, choices in policy.decide.items():
-        yield Origin("decide", name, choices[0].mark)
-    for rule in policy.rules.values():
-        yield Origin("rules", rule.id, rule.mark)
-    for exemption in policy.exemptions:
-        yield Origin("exemptions", exemption.id, exemption.mark)
-    for action, routes in policy.routes.items():
-        yield Origin("routes", action, routes[0].mark)
+    """Where each value of the effective policy was written, and what of an earlier layer it stands over."""
+    return iter(policy.origins)

@@ -33,6 +33,7 @@ from sweeprules.engine.language.ast import (
     Signalled,
     Test,
 )
+from sweeprules.engine.language.scope import STEP
 
 DECIDE = "decide:"
 """Before the name of a decided field in the order of a policy."""
@@ -101,6 +102,9 @@ class _Reader:
             yield from self._condition(rule.unless, at.under("unless", rule.mark))
         for name in rule.needs:
             yield from self._field(_own(name, rule.on), at.under("needs", rule.mark))
+        for held in (rule.hold.sweeps, rule.hold.seconds) if rule.hold is not None else ():
+            if held is not None:
+                yield from self._right(held, at.under("for", rule.mark))
         for one in rule.then:
             if isinstance(one, Set | Add):
                 yield from self._right(one.right, at.under("a field that is set", one.mark))
@@ -189,6 +193,8 @@ class _Reader:
         """A field that rules set or decide has to be settled before it is read."""
         if _EARLIER in path.relations:
             return
+        if path.kind == STEP and path.field in self._policy.features:
+            yield from self._feature(path.field, at)
         through = at.strict or f"the field {path.field}"
         if path.kind == "job" and (path.field in self._policy.decide or path.field == _SURE):
             name = path.field if path.field in self._policy.decide else "bucket"
@@ -196,6 +202,16 @@ class _Reader:
                 yield Edge(f"{DECIDE}{name}", True, through, at.mark)
         for setter in self._setters.get((path.kind, path.field), ()):
             yield Edge(setter, True, through, at.mark)
+
+    def _feature(self, name: str, at: _At) -> Iterator[Edge]:
+        """A feature is as wide as its params say, which may depend on the job."""
+        feature = self._policy.features[name]
+        inner = at.under("", feature.mark)
+        for right in (feature.window, feature.min_points, feature.floor):
+            if right is not None:
+                yield from self._right(right, inner)
+        if feature.where is not None:
+            yield from self._compare(feature.where, inner)
 
 
 def _own(name: str, kind: str) -> Path:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sweeprules.engine.errors import Mark, Problem
-from sweeprules.engine.language.node import Node
-from sweeprules.engine.language.shape import quote
+from sweeprules.engine.errors import Mark, Problem, nearest
+from sweeprules.engine.language.node import Entry, Node
+from sweeprules.engine.language.shape import listed, quote
 
-NAMED = ("params", "lists", "patterns", "decide", "routes", "flags", "signals", "actions")
+NAMED = (
+    "params",
+    "lists",
+    "patterns",
+    "features",
+    "decide",
+    "routes",
+    "flags",
+    "signals",
+    "metrics",
+    "actions",
+)
 LISTED = ("rules", "exemptions")
-NEW_WORDS = ("flags", "signals", "actions")
+NEW_WORDS = ("flags", "signals", "metrics", "actions")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One named thing of one file: where its name stands, what it is, and whether it came with the tool."""
+    """One named thing of one file: where its name stands, what it is, and whether it came with the tool.
+
+    A thing that a later layer changes in part (a param, a list) has the tree of the whole; each node of it still says
+    where it was written. `earlier` is what it overrides. One that is `disabled` has the tree of what it switches off.
+    """
 
     name: str
     mark: Mark
@@ -24,6 +40,14 @@ class Item:
     layer: int
     over: Mark | None = None
     """The place of the item of an earlier layer that this one overrides."""
+    earlier: Item | None = None
+    disabled: bool = False
+    because: str = ""
+
+    @property
+    def written(self) -> Mark:
+        """Where what it says stands: of one that is disabled the place of what it switches off."""
+        return self.earlier.written if self.disabled and self.earlier is not None else self.mark
 
 
 @dataclass(slots=True)
@@ -40,7 +64,7 @@ class Effective:
 def merge(layers: Sequence[Sequence[Node]], problems: list[Problem]) -> Effective:
     """The items of all layers; a later layer overrides an earlier one, two in one layer are a mistake.
 
-    New words (flags, signals, actions) are never overridden: a name that exists is a mistake in any layer.
+    New words (flags, signals, metrics, actions) are never overridden: a name that exists is a mistake in any layer.
     """
     effective = Effective()
     for number, files in enumerate(layers):
@@ -65,10 +89,114 @@ def _items(files: Iterable[Node], section: str, layer: int) -> Iterator[Item]:
 
 def _add(known: dict[str, Item], section: str, item: Item, problems: list[Problem]) -> None:
     earlier = known.get(item.name)
-    if earlier is None:
-        known[item.name] = item
-    elif earlier.layer == item.layer or section in NEW_WORDS:
+    if earlier is not None and (earlier.layer == item.layer or (section in NEW_WORDS and not _adds_keys(item))):
         what = f"the {section.rstrip('s')} {quote(item.name)}"
         problems.append(Problem(item.mark, f"{what} is there already", f"the first one is at {earlier.mark}"))
-    else:
-        known[item.name] = Item(item.name, item.mark, item.node, item.layer, earlier.mark)
+        return
+    found = _over(earlier, section, item, [*known], problems)
+    if found is not None:
+        known[item.name] = found
+
+
+def _adds_keys(item: Item) -> bool:
+    return item.node.get("add") is not None
+
+
+def _over(earlier: Item | None, section: str, item: Item, known: list[str], problems: list[Problem]) -> Item | None:
+    """The item that counts after a layer has said its part of it; None after reporting that it says nothing."""
+    if section in LISTED and item.node.get("disabled") is not None:
+        return _disabled(earlier, section, item, known, problems)
+    if section == "lists" and item.node.kind == "map":
+        return _changed_list(earlier, item, known, problems)
+    if earlier is None:
+        return item
+    node = item.node
+    if section == "params" and node.kind == "map":
+        node = _changed_param(earlier.node, node)
+    elif section == "metrics":
+        node = _more_keys(earlier.node, node)
+    return dataclasses.replace(item, node=node, over=earlier.mark, earlier=earlier)
+
+
+def _disabled(earlier: Item | None, section: str, item: Item, known: list[str], problems: list[Problem]) -> Item | None:
+    what = section.rstrip("s")
+    if earlier is None:
+        hint = nearest(item.name, known) or "only what an earlier layer has can be switched off"
+        problems.append(Problem(item.mark, f"there is no {what} {quote(item.name)} to disable", hint))
+        return None
+    if earlier.disabled:
+        problems.append(Problem(item.mark, f"the {what} {quote(item.name)} is disabled already", f"at {earlier.mark}"))
+        return None
+    because = item.node.get("because")
+    return dataclasses.replace(
+        item,
+        node=earlier.node,
+        over=earlier.mark,
+        earlier=earlier,
+        disabled=True,
+        because=because.text if because is not None else "",
+    )
+
+
+# ---------------------------------------------------------------- changes in part
+
+
+def _changed_param(old: Node, new: Node) -> Node:
+    """The param with the new entries instead of the old ones; a row of `for` replaces one that matches the same."""
+    entries = {entry.key: entry for entry in old.entries}
+    for entry in new.entries:
+        before = entries.get(entry.key)
+        if entry.key == "for" and before is not None and entry.value.kind == "list":
+            entry = Entry(entry.key, entry.mark, _rows(before.value, entry.value))
+        entries[entry.key] = entry
+    return dataclasses.replace(new, entries=tuple(entries.values()))
+
+
+def _rows(old: Node, new: Node) -> Node:
+    said = [_matched(row) for row in new.items]
+    kept = [row for row in old.items if _matched(row) not in said]
+    return dataclasses.replace(new, items=(*kept, *new.items))
+
+
+def _matched(row: Node) -> frozenset[tuple[str, object]]:
+    return frozenset((entry.key, entry.value.value) for entry in row.entries if entry.key != "value")
+
+
+def _more_keys(old: Node, new: Node) -> Node:
+    """The metric with more keys: those of a new metric stand under `aliases`, those of an old field under `add`."""
+    more = new.get("add")
+    entries = []
+    for entry in old.entries:
+        if entry.key in {"aliases", "add"} and more is not None:
+            entry = Entry(entry.key, entry.mark, dataclasses.replace(more, items=(*entry.value.items, *more.items)))
+        entries.append(entry)
+    return dataclasses.replace(new, entries=tuple(entries))
+
+
+def _changed_list(earlier: Item | None, item: Item, known: list[str], problems: list[Problem]) -> Item | None:
+    """The list with what is added and without what is removed."""
+    if earlier is None or earlier.node.kind != "list":
+        hint = nearest(item.name, known) or "write the whole list: [a, b]"
+        problems.append(Problem(item.mark, f"there is no list {quote(item.name)} to change", hint))
+        return None
+    added, removed = item.node.get("add"), item.node.get("remove")
+    members = list(earlier.node.items)
+    for one in removed.items if removed is not None else ():
+        if not any(_same(one, member) for member in members):
+            names = [member.text for member in members]
+            hint = nearest(one.text, names) or (f"it has {listed(names)}" if names else "")
+            problems.append(Problem(one.mark, f"{quote(one.text)} is not in the list {quote(item.name)}", hint))
+        members = [member for member in members if not _same(one, member)]
+    for one in added.items if added is not None else ():
+        # The shipped list may have caught up with the site's, which is no mistake of the site's.
+        if not any(_same(one, member) for member in members):
+            members.append(one)
+    if not members:
+        problems.append(Problem(item.mark, f"the list {quote(item.name)} would be empty", "disable what reads it"))
+        return None
+    node = Node("list", item.node.mark, items=tuple(members))
+    return dataclasses.replace(item, node=node, over=earlier.mark, earlier=earlier)
+
+
+def _same(one: Node, other: Node) -> bool:
+    return (one.kind, one.value) == (other.kind, other.value)

@@ -18,11 +18,13 @@ from sweeprules.engine.language.canon import digest
 from sweeprules.engine.language.destructive import unproved
 from sweeprules.engine.language.layers import Effective, Item, merge
 from sweeprules.engine.language.node import Node
+from sweeprules.engine.language.provenance import origins, overlays
 from sweeprules.engine.language.rules import decided, exemption, look_ahead, routes, rule, scope_of
 from sweeprules.engine.language.scope import Names
 from sweeprules.engine.language.sections import declare, plain_values
 from sweeprules.engine.language.shape import check_shape, quote
 from sweeprules.engine.language.strata import stratify
+from sweeprules.engine.language.switches import switch_off
 from sweeprules.engine.language.yamltext import scan
 
 Layer = Mapping[str, str | bytes]
@@ -48,6 +50,7 @@ def load_policy(
     policy = _policy(names, effective, problems)
     if not problems:
         problems.extend(_left_out(policy, effective))
+        policy = switch_off(policy)
     if not problems:
         order = stratify(policy)
         problems.extend([*order.problems, *unproved(policy)])
@@ -89,6 +92,10 @@ def _policy(names: Names, effective: Effective, problems: list[Problem]) -> Poli
         actions=names.actions,
         order=(),
         sha256="",
+        features=names.features,
+        metrics=names.metrics,
+        origins=origins(effective),
+        overlays=overlays(effective),
     )
 
 
@@ -130,6 +137,8 @@ def _left_out(policy: Policy, effective: Effective) -> list[Problem]:
         "params": policy.params,
         "lists": policy.lists,
         "patterns": policy.patterns,
+        "features": policy.features,
+        "metrics": policy.metrics,
         "exemptions": {one.id for one in policy.exemptions},
         "decide": {name for name, choices in policy.decide.items() if choices},
         "routes": {name for name, found in policy.routes.items() if found},

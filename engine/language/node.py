@@ -76,6 +76,11 @@ KIND_WORDS: dict[Kind, str] = {
 }
 
 
+def text_of(node: Node | None) -> str:
+    """A text, or nothing."""
+    return str(node.value) if node is not None and node.kind == "text" else ""
+
+
 def plain(node: Node) -> object:
     """The tree as plain dicts, lists and scalars; a bad scalar is the text that was written."""
     if node.kind == "map":

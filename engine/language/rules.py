@@ -10,12 +10,13 @@ from sweeprules.engine.language import quantities
 from sweeprules.engine.language.ast import Choice, Condition, Exemption, Raise, Route, Rule
 from sweeprules.engine.language.conditions import condition
 from sweeprules.engine.language.consequences import consequences, say
+from sweeprules.engine.language.holds import hold
 from sweeprules.engine.language.layers import Effective, Item
 from sweeprules.engine.language.literals import literal
-from sweeprules.engine.language.node import Node
+from sweeprules.engine.language.node import Node, text_of
 from sweeprules.engine.language.paths import resolve
-from sweeprules.engine.language.scope import Names, Scope
-from sweeprules.engine.language.sections import known_template, text_of
+from sweeprules.engine.language.scope import STEP, Names, Scope
+from sweeprules.engine.language.sections import known_template
 from sweeprules.engine.language.shape import listed, quote
 
 DECIDED_FROM = frozenset({"enum", "text"})
@@ -26,19 +27,30 @@ ALWAYS_DECIDED = ("bucket", "flavour")
 
 
 def look_ahead(names: Names, effective: Effective) -> None:
-    """Notes which rules there are, what they raise and signal: rules refer to each other in any order."""
+    """Notes which rules there are, what they raise and signal: rules refer to each other in any order.
+
+    A rule that is disabled or replaced counts too: who builds on it is not wrong, and is warned elsewhere.
+    """
     names.decided.update(effective.sections["decide"])
     for item in effective.of("rules"):
         on = names.catalogue.kind_of(text_of(item.node.get("on")))
-        if on is None:
-            continue
-        names.rule_kinds[item.name] = on
-        then = item.node.get("then")
-        for one in (then.items if then.kind == "list" else (then,)) if then is not None else ():
-            for key, table in (("flag", names.raised), ("signal", names.signalled)):
-                name = text_of(one.get(key))
-                if name:
-                    table.setdefault(name, set()).add(on)
+        if on is not None:
+            names.rule_kinds[item.name] = on
+        layer: Item | None = item
+        while layer is not None:
+            _note(names, layer.node)
+            layer = layer.earlier
+
+
+def _note(names: Names, rule: Node) -> None:
+    on, then = names.catalogue.kind_of(text_of(rule.get("on"))), rule.get("then")
+    if on is None or then is None:
+        return
+    for one in then.items if then.kind == "list" else (then,):
+        for key, table in (("flag", names.raised), ("signal", names.signalled)):
+            name = text_of(one.get(key))
+            if name:
+                table.setdefault(name, set()).add(on)
 
 
 def scope_of(names: Names, problems: list[Problem], kind: str) -> Scope:
@@ -70,7 +82,7 @@ def rule(names: Names, problems: list[Problem], item: Item) -> Rule | None:
         on=kind,
         when=when,
         then=then,
-        mark=item.mark,
+        mark=item.written,
         needs=_needs(scope, item.node.get("needs")),
         unless=unless,
         if_unknown=cast(Literal["hold", "fire"], text_of(item.node.get("if_unknown")) or "hold"),
@@ -78,6 +90,8 @@ def rule(names: Names, problems: list[Problem], item: Item) -> Rule | None:
         replaces=_flags(scope, item.node.get("replaces")),
         stage=cast(Literal["", "suspect"], text_of(item.node.get("stage"))),
         why=text_of(item.node.get("why")),
+        judge=cast(Literal["new", "latest", "any"], text_of(item.node.get("judge")) or "new"),
+        hold=hold(scope, item.node),
     )
 
 
@@ -86,6 +100,9 @@ def _check_keys(scope: Scope, node: Node, raises: bool) -> None:
         scope.report(node.key_mark("if_unknown"), "if_unknown is about `unless`, and this rule has none")
     if node.get("stage") is not None and scope.view.kind != "job":
         scope.report(node.key_mark("stage"), f"only a job can be a suspect, and this rule is about a {scope.view.kind}")
+    if node.get("judge") is not None and scope.view.kind != STEP:
+        message = f"judge chooses steps, and this rule is about a {scope.view.kind}"
+        scope.report(node.key_mark("judge"), message, "leave it out")
     for key in ("explains", "replaces"):
         then = node.get("then")
         if node.get(key) is not None and not raises and (then is None or not _mentions(then, "flag")):

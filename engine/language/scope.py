@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sweeprules.engine.catalogue import Catalogue, KindDef, RelationDef
 from sweeprules.engine.errors import Mark, Problem, nearest
-from sweeprules.engine.language.ast import ActionDef, FlagDef, Param, Pattern
+from sweeprules.engine.language.ast import ActionDef, Feature, FlagDef, Metric, Param, Pattern
 from sweeprules.engine.language.node import Node
 from sweeprules.engine.language.shape import listed, quote
 from sweeprules.engine.language.types import Type, of_field, of_name
 
+STEP = "step"
 MEMBER = "member"
 """The kind of a member of a list, a map or a list of records."""
 
@@ -45,13 +47,27 @@ class Names:
     signalled: dict[str, set[str]] = field(default_factory=dict)
     """Signal -> the kinds of the rules that give it."""
     decided: set[str] = field(default_factory=set)
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    features: dict[str, Feature] = field(default_factory=dict)
+    feature_names: set[str] = field(default_factory=set)
+    """All that are declared, those among them that could not be read."""
+    step_fields: dict[str, Type] = field(default_factory=dict)
+    """The fields that the policy gives a step: its metrics and features."""
     views: dict[str, View] = field(default_factory=dict)
 
     def view(self, kind: str) -> View:
-        """The view on a kind of the catalogue."""
+        """The view on a kind of the catalogue, with what the policy adds to it."""
         if kind not in self.views:
             self.views[kind] = _view_of(self.catalogue.kinds[kind], self.catalogue.tags)
+            if kind == STEP:
+                fields = {**self.views[kind].fields, **self.step_fields}
+                self.views[kind] = dataclasses.replace(self.views[kind], fields=fields)
         return self.views[kind]
+
+    def add_step_field(self, name: str, kind: Type) -> None:
+        """One more field of a step."""
+        self.step_fields[name] = kind
+        self.views.pop(STEP, None)
 
 
 def _view_of(kind: KindDef, tags: tuple[str, ...]) -> View:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Literal, cast
 
 import re2
 
+from sweeprules.engine.errors import nearest
 from sweeprules.engine.facts import Value
 from sweeprules.engine.language.ast import ActionDef, FlagDef, Override, Param, Pattern
 from sweeprules.engine.language.compare import regex_mistake
+from sweeprules.engine.language.features import feature, metric
 from sweeprules.engine.language.layers import Effective, Item
 from sweeprules.engine.language.literals import inferred
-from sweeprules.engine.language.node import Node
+from sweeprules.engine.language.node import Node, text_of
 from sweeprules.engine.language.scope import Scope
 from sweeprules.engine.language.shape import listed, quote
 from sweeprules.engine.language.types import COUNTED, NUMBERS, Type, worded
@@ -28,26 +30,30 @@ LEVELS: tuple[frozenset[str], ...] = (
 
 
 def declare(scope: Scope, effective: Effective) -> None:
-    """Fills the names with the params, lists, patterns and new words of all layers."""
+    """Fills the names with the params, lists, patterns, features and new words of all layers."""
     _words(scope, effective)
+    for item in effective.of("metrics"):
+        metric(scope, item)
     for item in effective.of("params"):
-        _param(scope, item)
+        _param(scope, item, effective.sections["params"].keys())
     for item in effective.of("lists"):
         _list(scope, item)
     for item in effective.of("patterns"):
         _pattern(scope, item)
-
-
-def text_of(node: Node | None) -> str:
-    """A text, or nothing."""
-    return str(node.value) if node is not None and node.kind == "text" else ""
+    scope.names.feature_names.update(effective.sections["features"])
+    for item in effective.of("features"):
+        feature(scope, item)
 
 
 # ---------------------------------------------------------------- params and lists
 
 
-def _param(scope: Scope, item: Item) -> None:
+def _param(scope: Scope, item: Item, known: Set[str]) -> None:
     default, unit = item.node.get("default"), text_of(item.node.get("unit"))
+    if default is None and item.node.kind == "map" and item.node.entries:
+        # Perhaps a param of an earlier layer was meant, which is changed in part by its name.
+        others = known - {item.name}
+        scope.report(item.node.mark, "missing here: the key `default`", nearest(item.name, others))
     found = inferred(default) if default is not None else None
     if default is None or found is None:
         return

@@ -2,7 +2,7 @@
 
 Schemas are written with discriminators (`if`/`then`), so that only the branch that was meant speaks. Two annotations
 help: `x-expect` words what stands in a place ("a duration such as 30m"), `x-message` is what to say instead, in
-one text or one for each keyword.
+one text or one for each keyword. A key with `x-hidden` is known, so that it can be spoken about, and never offered.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def check_shape(node: Node, schema: Mapping[str, Any], *, registry: Registry[Any
 def listed(words: Iterable[str]) -> str:
     """`a, b or c`, shortened after `LISTED` words."""
     names = [str(word) for word in words]
-    if len(names) > LISTED:
+    # "and 1 more" would be no shorter than the one.
+    if len(names) > LISTED + 1:
         return ", ".join(names[:LISTED]) + f" (and {len(names) - LISTED} more)"
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" or {names[-1]}"
 
@@ -117,13 +118,18 @@ def _locate(root: Node, path: list[str | int]) -> tuple[Node, Mark]:
 
 def _unknown_keys(error: ValidationError, node: Node) -> Iterator[Problem]:
     schema = _schema(error)
-    allowed = [name for name, inner in schema.get("properties", {}).items() if inner is not False]
+    properties = schema.get("properties", {})
+    allowed = [name for name, inner in properties.items() if inner is not False and not _hidden(inner)]
     patterns = [re.compile(pattern) for pattern in schema.get("patternProperties", {})]
     for entry in node.entries:
-        if entry.key in schema.get("properties", {}) or any(pattern.search(entry.key) for pattern in patterns):
+        if entry.key in properties or any(pattern.search(entry.key) for pattern in patterns):
             continue
         expected = f"; expected {listed(allowed)}" if allowed else ""
         yield Problem(entry.mark, f"unknown key {quote(entry.key)}{expected}", nearest(entry.key, allowed))
+
+
+def _hidden(schema: object) -> bool:
+    return isinstance(schema, Mapping) and "x-hidden" in schema
 
 
 def _of_key(error: ValidationError) -> _Words:

@@ -28,7 +28,7 @@ def the_test(text: str, *, on: str = "job", more: str = "") -> ast.Test:
 
 
 def test_the_example_uses_every_construct_and_loads(full: ast.Policy) -> None:
-    assert len(full.rules) == 22
+    assert len(full.rules) == 24
     assert {type(one).__name__ for r in full.rules.values() for one in r.then} == {
         "Set", "Add", "Raise", "Signal", "Act",
     }  # fmt: skip
@@ -245,6 +245,10 @@ def test_a_site_overrides_params_rules_and_lists_by_name() -> None:
     assert policy.rules["r.one"].mark.file == "rules/live.yaml"
     assert [(o.section, o.name, o.mark.file) for o in rule_source(policy)] == [
         ("params", "grace", "site/ours.yaml"),
+        ("params", "grace", "site/ours.yaml"),
+        ("lists", "live", "site/ours.yaml"),
+        ("lists", "live", "site/ours.yaml"),
+        ("lists", "live", "site/ours.yaml"),
         ("rules", "r.one", "rules/live.yaml"),
         ("rules", "r.two", "site/ours.yaml"),
     ]
