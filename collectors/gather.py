@@ -170,10 +170,14 @@ def _logs(
 
 
 def merged(scheduled: Scheduled) -> dict[str, Job]:
-    """Every job that queue or accounting lists, its sources merged."""
+    """Every job that queue or accounting lists, its sources merged.
+
+    A queue that is not believed says nothing of any job: an empty answer contradicts nobody.
+    """
     observations = {one.id: one for one in scheduled.observations}
+    believed = None if isinstance(scheduled.truth.queue, Unknown) else scheduled.queue
     sources = Sources(
-        scheduled.queue, scheduled.accounting, scheduled.shown, scheduled.controller_up, MappingProxyType(observations)
+        believed, scheduled.accounting, scheduled.shown, scheduled.controller_up, MappingProxyType(observations)
     )
     return {job_id: merge(job_id, sources) for job_id in scheduled.job_ids}
 

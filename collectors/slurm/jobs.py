@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from sweeprules.engine.observation import Observation
 CUT_NAME = 96
 """Length at which the launcher of the team cuts the names it makes (domain page, names)."""
 _FROM_ACCOUNTING = ("exit", "exit_code", "exit_signal", "ended", "step_failed")
+_MARKS = re.compile(r"@[rf][0-9A-Za-z]{8,}@")
 BEFORE_START = "cancelled-before-start?"
 
 
@@ -180,6 +182,6 @@ def source_of(row: Row, observations: Mapping[str, Observation]) -> Source:
 
 
 def source(observation: Observation, line: str = "") -> Source:
-    """The source of a fact that stands in `line` of an observation's output."""
-    command = shlex.join(observation.argv)
+    """The source of a fact that stands in `line` of an observation's output; separators are shown as bars."""
+    command = _MARKS.sub("|", shlex.join(observation.argv))
     return Source(observation.id, command[:300], observation.login, line[:300], at=observation.started_at)
