@@ -12,6 +12,7 @@
     never: [WORD, ..]            words that no report, JSON or handoff may use of this situation
     stderr: [..]                 seconds_below: 20
     explain: [{job: ID, exit: 0, text: [..], not_text: [..]}]
+    harmless: true               no control character in text, Markdown, handoffs or explain, no live markup, no file `pwned`
     same_as_before: true         flags, actions and handoffs equal those of the sweep before, and no handoff file is new
 
 `flags` and `actions` are the whole list, in any order: `NAME`, or `NAME (exempt)`, `NAME (resolved)`, `NAME (blocked)`.
@@ -26,11 +27,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tests.golden.harness.harmless import harms
 from tests.golden.harness.run import Runner, Seen
 
 _KEYS = {
     "exit", "complete", "rows", "sweep_flags", "clusters", "jobs", "no_jobs", "handoffs", "text", "not_text", "markdown",
-    "never", "stderr", "seconds_below", "explain", "same_as_before", "handoff_text", "anywhere", "nowhere",
+    "never", "stderr", "seconds_below", "explain", "same_as_before", "handoff_text", "anywhere", "nowhere", "harmless",
 }  # fmt: skip
 Json = Mapping[str, Any]
 
@@ -41,7 +43,7 @@ def differences(expect: Json, seen: Seen, before: Seen | None, runner: Runner) -
     if unknown:
         raise ValueError(f"expect: {sorted(unknown)} is not known")
     return [*_overall(expect, seen), *_subjects(expect, seen), *_shown(expect, seen), *_repeated(expect, seen, before),
-            *_explained(expect, runner)]  # fmt: skip
+            *_explained(expect, runner), *(harms(seen, runner) if expect.get("harmless") else ())]  # fmt: skip
 
 
 def _overall(expect: Json, seen: Seen) -> Iterator[str]:

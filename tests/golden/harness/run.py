@@ -71,7 +71,7 @@ class Runner:
         )
         seconds = (datetime.now(UTC) - began).total_seconds()
         document = json.loads(out.read_text("utf-8")) if out.exists() else {}
-        forms = ("text", "markdown") if {"markdown", "never"} & set(step.expect) else ("text",)
+        forms = ("text", "markdown") if {"markdown", "never", "harmless"} & set(step.expect) else ("text",)
         shown = {form: self.command("report", "--output", form).stdout for form in forms if document}
         folder = self.state / "handoffs"
         handoffs = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*"))} if folder.exists() else {}
