@@ -173,7 +173,10 @@ class _Jobs:
     def _signature(self, job_id: str, facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
         if facts.get("state") not in TERMINAL:
             return ABSENT
-        memo = signature(facts, reading.raised)
+        kept = self.gathered.memos.get(job_id)
+        # The log of a settled end is not read again; what it said then still counts.
+        memo = kept.signature if kept is not None and is_settled(facts, kept) else None
+        memo = memo or signature(facts, reading.raised)
         if memo is None:
             return Unknown(Reason.NOT_READ, "neither the log nor the exit was read")
         self.signatures[f"{self.cluster}:{job_id}"] = memo

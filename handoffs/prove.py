@@ -79,7 +79,7 @@ def _running(case: Case) -> tuple[Truth, str]:
 
 def _terminal(case: Case) -> tuple[Truth, str]:
     ended = _when(case.fact("state"), lambda state: state in TERMINAL)
-    return min(ended, _when(case.fact("state_source"), lambda source: source == "accounting")), "state"
+    return min(ended, _when(case.fact("state_source"), lambda source: source == "sacct")), "state"
 
 
 def _never_started(case: Case) -> tuple[Truth, str]:
@@ -113,6 +113,14 @@ def _cause(case: Case) -> tuple[Truth, str]:
     return (TRUE if isinstance(lines, Mapping) and lines else UNKNOWN), "fault_lines"
 
 
+def _not_recurring(case: Case) -> tuple[Truth, str]:
+    """The last two deaths of the run differ, or there was at most one."""
+    relation = case.subject.relations.get("run")
+    run = case.world.subjects.get(relation.members[0]) if relation is not None and relation.members else None
+    alike = run.get("same_signature") if run is not None else Unknown("not-read")
+    return _when(alike, lambda count: isinstance(count, int) and count < 2), "exit"
+
+
 _CHECKS: Mapping[str, Callable[[Case], tuple[Truth, str]]] = {
     "own-jobs": _own,
     "still-running": _running,
@@ -122,4 +130,5 @@ _CHECKS: Mapping[str, Callable[[Case], tuple[Truth, str]]] = {
     "flavour-known": _flavour,
     "successor-seen": _successor,
     "cause-proved": _cause,
+    "not-recurring": _not_recurring,
 }
