@@ -106,8 +106,9 @@ def _over(earlier: Item | None, section: str, item: Item, known: list[str], prob
     """The item that counts after a layer has said its part of it; None after reporting that it says nothing."""
     if section in LISTED and item.node.get("disabled") is not None:
         return _disabled(earlier, section, item, known, problems)
-    if section == "lists" and item.node.kind == "map":
-        return _changed_list(earlier, item, known, problems)
+    if section == "lists" and item.node.kind != "list":
+        # What is neither a list nor a change of one was reported with the schema.
+        return _changed_list(earlier, item, known, problems) if item.node.kind == "map" else earlier or item
     if earlier is None:
         return item
     node = item.node
