@@ -14,6 +14,7 @@ from sweeprules.engine.durable.reads import Source, fields_of, of_column, of_rig
 from sweeprules.engine.evaluate.plan import DECIDE_KIND, Index, index
 from sweeprules.engine.language.ast import Add, Flagged, ParamRef, Path, Policy, RuleIs, Set
 
+_BUILDS = "it builds on a rule that is left out"
 AFTER, BESIDE = 1, 0
 """What a node builds on: something that must be finished before its ruleset starts, or that may run in it."""
 
@@ -48,6 +49,19 @@ def program(policy: Policy) -> Program:
     return _Planner(policy, compiler, index(policy)).plan()
 
 
+def beyond(policy: Policy, key: Key, node: Node) -> str:
+    """Why a node is not for durable-rules, empty when it is: it is held over sweeps, or looks along a series."""
+    rule = policy.rules.get(key[1]) if key[0] in ("rule", "silent", "unless") else None
+    if rule is not None and rule.hold is not None:
+        return "it is held over sweeps"
+    if rule is not None and rule.on == "step" and rule.judge != "any":
+        return "it judges only some of the steps"
+    read = (item for column in columns_of(node) for item in of_column(column))
+    if any(isinstance(item, Path) and item.kind == "step" and item.field in policy.features for item in read):
+        return "it reads a feature of a series"
+    return ""
+
+
 def columns_of(node: Node) -> Iterator[Column]:
     """The columns that a node compares."""
     if isinstance(node.body, Ladder):
@@ -78,6 +92,8 @@ class _Planner:
                 self._edges[key] = self._edges_of(key)
                 waiting += self._edges[key]
         groups = list(components(sorted(self._edges), {k: sorted(e) for k, e in self._edges.items()}))
+        for group in groups:
+            self._refuse(group)
         numbers = {key: number for number, key in enumerate(sorted(compiled.nodes))}
         steps = tuple(self._steps(groups, numbers))
         check_names(name for step in steps if isinstance(step, Unit) for name in _names(step))
@@ -89,6 +105,9 @@ class _Planner:
         if key[0] == "field":
             return self._field_edges(key[1], key[2])
         node = self._compiler.compiled.nodes[key]
+        reason = beyond(self._policy, key, node)
+        if reason:
+            self._left_out[key] = reason
         edges: dict[Key, int] = {}
         if isinstance(node.body, Ladder):
             edges.update(dict.fromkeys(node.body.operands, BESIDE))
@@ -138,12 +157,12 @@ class _Planner:
         done: list[Key] = []
         count = 0
         for level in range(max(levels.values(), default=0) + 1):
-            here = [group for group in groups if levels.get(group[0]) == level]
+            here = [g for g in groups if levels[g[0]] == level and g[0] not in self._left_out]
             yield from (Decide(key[1], key[2]) for group in here for key in group if key[0] == "field")
             builder: Builder | None = None
             for group in here:
                 nodes = [self._compiler.compiled.nodes[key] for key in group if key[0] != "field"]
-                if not nodes or self._refused(group) or (builder is not None and builder.take(nodes)):
+                if not nodes or self._too_late(group) or (builder is not None and builder.take(nodes)):
                     continue
                 if builder is not None and builder.nodes:
                     yield builder.unit()
@@ -165,12 +184,18 @@ class _Planner:
         self._left_out.update({node.key: reason for node in nodes})
         return False
 
-    def _refused(self, group: list[Key]) -> bool:
-        """Leave out what builds on what was left out, and the false side of what builds on itself."""
-        reason = ""
-        for key in group:
-            if any(other in self._left_out for other in self._edges[key]):
-                reason = "it builds on a rule that is left out"
+    def _too_late(self, group: list[Key]) -> bool:
+        """Whether a group builds on one that turned out to fit in no ruleset."""
+        late = any(other in self._left_out for key in group for other in self._edges[key])
+        if late:
+            self._left_out.update(dict.fromkeys(group, _BUILDS))
+        return late
+
+    def _refuse(self, group: list[Key]) -> None:
+        """Leave out what builds on what is left out, and the false side of what builds on itself."""
+        reason = next((self._left_out[key] for key in group if key in self._left_out), "")
+        if any(other in self._left_out for key in group for other in self._edges[key] if other not in group):
+            reason = _BUILDS
         recursive = len(group) > 1 or group[0] in self._edges[group[0]]
         if recursive and any(key[-1] == "false" for key in group):
             reason = "its falsity builds on itself"
@@ -178,7 +203,6 @@ class _Planner:
             reason = "it waits for itself"
         if reason:
             self._left_out.update(dict.fromkeys(group, reason))
-        return bool(reason)
 
     def _levels(self, groups: list[list[Key]]) -> dict[Key, int]:
         """Level by level, each group stands after what it waits for; groups come in the order of their dependencies."""

@@ -121,7 +121,7 @@ def test_a_rule_about_a_step_counts_for_its_job(session: Session) -> None:
     step = ast.Path((), "entropy", "step", "number")
     test = ast.Test(step, ast.Compare("gt", (ast.Const(1),)), make.MARK, "entropy")
     policy = make.policy(
-        make.rule("spike", test, make.flag("spike"), on="step"),
+        make.rule("spike", test, make.flag("spike"), on="step", judge="any"),
         make.rule("seen", make.flagged("spike")),
         make.rule("unseen", make.no(make.flagged("spike"))),
     )
@@ -178,6 +178,26 @@ def test_rules_that_build_on_each_other_in_a_circle(session: Session) -> None:
     found = run_durable(policy, make.world(*jobs), session=session)
     assert isinstance(found, DurableTruths)
     assert found.true["a"] == found.true["b"] == make.refs("1", "2", "3")
+
+
+def test_what_is_held_or_looks_along_a_series_is_left_to_native_and_so_is_what_builds_on_it() -> None:
+    held = ast.Hold(ast.Const(2), None, make.MARK)
+    ratio = ast.Feature("ratio", "entropy", "ratio_to_mean", ast.Const(3), None, None, None, make.MARK)
+    feature = ast.Test(ast.Path((), "ratio", "step", "number"), ast.Compare("gt", (ast.Const(1),)), make.MARK, "ratio")
+    entropy = ast.Test(ast.Path((), "entropy", "step", "number"), feature.compare, make.MARK, "entropy")
+    policy = make.policy(
+        make.rule("held", make.test("nodes", "ge", 1), make.flag("held"), hold=held),
+        make.rule("after", make.flagged("held"), ast.Set("flavour", ast.Const("x"), make.MARK)),
+        make.rule("reads", make.test("flavour", "eq", "x")),
+        make.rule("new", entropy, on="step"),
+        make.rule("series", feature, on="step", judge="any"),
+        make.rule("plain", make.test("nodes", "ge", 1)),
+        features={"ratio": ratio},
+    )
+    made = program(policy)
+    assert {key[1] for key in made.left_out if key[0] == "rule"} == {"held", "after", "reads", "new", "series"}
+    assert not any(isinstance(step, Decide) for step in made.steps)
+    assert made.left_out["rule", "held", "true"] == "it is held over sweeps"
 
 
 def test_no_rule_is_one_lowered_column_unless_that_is_its_only_leaf() -> None:
