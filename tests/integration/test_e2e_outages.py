@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.integration.e2e.expected import SLOW
 from tests.integration.e2e.product import Product, Sweep
 from tests.integration.e2e.truth import truth
 from tests.testbed.jobs import Submitted
@@ -35,6 +36,7 @@ class State:
 
 @pytest.fixture(scope="module")
 def state(logins: Logins, standard_jobs: Submitted, tmp_path_factory: pytest.TempPathFactory) -> State:
+    standard_jobs.settled(SLOW, deadline=180)  # from here on no job ends or starts by itself
     product = Product(tmp_path_factory.mktemp("outages"), logins)
     sweep = product.sweep()
     assert (sweep.status, sweep.complete) == (0, True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+#: The standard jobs that come to rest only after one or two minutes.
+SLOW = ("timeout", "chain1", "chain2", "deadline")
+
 #: The bucket of each standard job, by its name's prefix; exceptions by name come before prefixes.
 BUCKETS: Mapping[str, str] = MappingProxyType(
     {
@@ -33,7 +36,7 @@ _BY_LABEL: Mapping[str, frozenset[str]] = MappingProxyType(
         "stepfail": frozenset({"failure", "sacct-masked"}),
         **dict.fromkeys(("nodir", "badwd"), _UNREAD),
         # Waiting is no fault, nor is a cancellation by its owner, nor an end that accounting calls good.
-        **dict.fromkeys(("pending", "pendres2", "hold", "requeue", "begin", "depnever", "cancelled"), _NONE),
+        **dict.fromkeys(("pending", "pendres2", "hold", "begin", "depnever", "cancelled"), _NONE),
         **dict.fromkeys(("pipe", "unicode", "newline", "quotes", "tab", "eq", "defout", "complete"), _NONE),
         # A catch-all job has no bring-up; its log is found although the scheduler's path is no real one.
         "outnodes": _NONE,
@@ -47,6 +50,9 @@ _BY_STATE: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
         ("chain1", "RUNNING"): _BRINGUP,
         # Slurm takes a moment to start the next link, and it may not have printed its first step yet.
         ("chain1", "TIMEOUT"): frozenset({"chain-restart-ok"}),
+        # Slurm starts it again about two minutes after its requeue.
+        ("requeue", "PENDING"): _NONE,
+        ("requeue", "RUNNING"): _BRINGUP,
         ("deadline", "PENDING"): _NONE,
         ("deadline", "DEADLINE"): _FAILURE,
     }

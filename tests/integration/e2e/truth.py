@@ -30,20 +30,28 @@ class Truth:
 
 def truth(slurm: Slurm, user: str = "alice") -> Truth:
     """Accounting for what has ended, and the queue, which alone lists held and dependent jobs, for what has not."""
+    states, exits = _accounted(slurm, "-S", "now-1days", "-u", user)
+    queued = dict(
+        line.split("|") for line in slurm.must("squeue", "-h", "-a", "-r", "-u", user, "-o", "%i|%T").splitlines()
+    )
+    # A requeued job that was cancelled while it waited stays REQUEUED there, unless it is asked for by its id.
+    unsure = [job for job, state in states.items() if state not in TERMINAL and job not in queued]
+    if unsure:
+        more, more_exits = _accounted(slurm, "-j", ",".join(unsure))
+        states, exits = states | more, exits | more_exits
+    states |= {job: _word(state) for job, state in queued.items() if states.get(job) not in TERMINAL}
+    return Truth(states, exits)
+
+
+def _accounted(slurm: Slurm, *which: str) -> tuple[dict[str, str], dict[str, str]]:
     states: dict[str, str] = {}
     exits: dict[str, str] = {}
-    fields = ("-X", "-n", "-P", "-S", "now-1days", "-u", user, "--format=JobID,State,ExitCode")
-    for line in slurm.must("sacct", *fields).splitlines():
+    for line in slurm.must("sacct", "-X", "-n", "-P", *which, "--format=JobID,State,ExitCode").splitlines():
         job, state, code = line.split("|")
-        word = _word(state)
-        states[job] = word
-        if word in TERMINAL:
+        states[job] = _word(state)
+        if states[job] in TERMINAL:
             exits[job] = code
-    for line in slurm.must("squeue", "-h", "-a", "-r", "-u", user, "-o", "%i|%T").splitlines():
-        job, state = line.split("|")
-        if states.get(job) not in TERMINAL:
-            states[job] = _word(state)
-    return Truth(states, exits)
+    return states, exits
 
 
 def _word(state: str) -> str:
