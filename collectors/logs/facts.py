@@ -9,14 +9,15 @@ from zoneinfo import ZoneInfo
 
 from sweeprules.collectors.logs.failure import Raised, first_error_facts, tracebacks
 from sweeprules.collectors.logs.find import FileStat
-from sweeprules.collectors.logs.lines import Line, split_lines
-from sweeprules.collectors.logs.scan import Match, Matcher, Scan, carry, line_counts, possible, scan
+from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
+from sweeprules.collectors.logs.scan import Match, Matcher, Scan, carry, line_counts, match_line, scan
 from sweeprules.collectors.prior import LineMemo, LogMemo
 from sweeprules.engine.facts import ABSENT, Absent, FactValue, Reason, Unknown
 from sweeprules.engine.observation import Observation
 
 FIRST_SIGHT = 64 * 1024
 """Bytes of a log's end that are read at least (design 3: a bounded tail at first sight)."""
+EMPTY = Unknown(Reason.NOT_READ, "the log is empty")
 AT_MOST = 2 * 1024 * 1024
 """Bytes that are read of one log in one sweep (domain page 11)."""
 
@@ -135,16 +136,16 @@ def _read(
     facts: dict[str, FactValue],
 ) -> LogReading:
     counted_from = kept.offset if kept else 0
-    lines = list(split_lines(data, tail.start, whole_start=tail.start in (0, counted_from)))
-    reading = scan(lines, possible(matchers, lines), zone, counted_from)
+    chunk = Chunk(data, tail.start, whole_start=tail.start in (0, counted_from))
+    reading = scan(chunk, matchers, zone, counted_from)
     gap = tail.start > counted_from
     from_start = tail.start == 0 or (kept is not None and kept.from_start and not gap)
     carried = carry(kept.lines if kept else {}, reading)
-    raised = tuple(tracebacks(lines))
+    raised = tuple(tracebacks(chunk))
     facts |= {
         "log.cut": gap or tail.observation.cut > 0,
-        "log.last_time": _last_time(reading, lines),
-        "heartbeats_only": Unknown(Reason.NOT_READ, "the log is empty") if not lines else bool(reading.heartbeats_only),
+        "log.last_time": _last_time(reading),
+        "heartbeats_only": EMPTY if reading.heartbeats_only is None else reading.heartbeats_only,
         **_pattern_facts(carried, matchers),
         **first_error_facts(raised, _faults(reading, matchers), found.path, zone, whole=tail.start == 0),
     }
@@ -161,10 +162,12 @@ def _read_until(data: bytes, start: int, reading: Scan) -> int:
     return start + len(data) if counted else whole
 
 
-def _last_time(reading: Scan, lines: Sequence[Line]) -> FactValue:
+def _last_time(reading: Scan) -> FactValue:
     if reading.last_time is not None:
         return reading.last_time
-    return Unknown(Reason.NOT_READ, "no line that was read carries a time" if lines else "the log is empty")
+    if reading.heartbeats_only is None:
+        return EMPTY
+    return Unknown(Reason.NOT_READ, "no line at the end of the log carries a time")
 
 
 def _faults(reading: Scan, matchers: Sequence[Matcher]) -> list[Match]:
@@ -192,19 +195,21 @@ def more_faults(
     facts: Mapping[str, FactValue], lines: Sequence[Line], matchers: Sequence[Matcher], zone: ZoneInfo
 ) -> dict[str, FactValue]:
     """The job's fault facts with what `lines` of another file add; nothing when they hold no fault."""
-    faults = [matcher for matcher in matchers if matcher.pattern.kind == "fault"]
-    reading = scan(lines, faults, zone) if lines else None
-    if reading is None or not reading.counts:
-        return {}
     before = facts.get("fault_lines")
     counts = dict(before) if isinstance(before, Mapping) else {}
     added: dict[str, FactValue] = {}
-    for name, count in reading.counts.items():
+    for matcher in matchers:
+        if matcher.pattern.kind != "fault":
+            continue
+        name = matcher.pattern.name
+        found = [(line, fields) for line in lines if (fields := match_line(matcher, line.text)) is not None]
+        if not found:
+            continue
         known = facts.get(f"lines.{name}.count")
-        total = count + (known if isinstance(known, int) else 0)
-        counts[name] = added[f"lines.{name}.count"] = total
-        match = reading.last[name]
-        if match.time is not None:
-            added[f"lines.{name}.time"] = match.time
-        added |= {f"lines.{name}.{field}": value for field, value in match.fields.items()}
-    return {**added, "fault_lines": MappingProxyType(counts)}
+        counts[name] = added[f"lines.{name}.count"] = len(found) + (known if isinstance(known, int) else 0)
+        line, fields = found[-1]
+        moment = printed_time(line.text, zone)
+        if moment is not None:
+            added[f"lines.{name}.time"] = moment
+        added |= {f"lines.{name}.{field}": value for field, value in fields.items()}
+    return {**added, "fault_lines": MappingProxyType(counts)} if added else {}

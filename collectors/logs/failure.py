@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from zoneinfo import ZoneInfo
 
-from sweeprules.collectors.logs.lines import Line, printed_time
+from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
 from sweeprules.collectors.logs.scan import Match
 from sweeprules.collectors.prior import SignatureMemo
 from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
@@ -23,6 +24,8 @@ WRAPPERS = frozenset({"ChildFailedError", "CalledProcessError", "SystemExit", "R
 ALIKE = 0.10
 """Share by which the elapsed times of two like deaths may differ (catalogue a.3, failure-recurring)."""
 _MESSAGE = 300
+MAX_FRAMES = 400
+MAX_TRACEBACKS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +39,37 @@ class Raised:
     line: Line
 
 
-def tracebacks(lines: Sequence[Line]) -> list[Raised]:
-    """Every traceback whose last line was read, in order."""
-    found: list[Raised] = []
-    at = 0
-    while at < len(lines):
-        if _START in lines[at].text:
-            raised, at = _traceback(lines, at)
-            found.extend(raised)
-        else:
-            at += 1
-    return found
+def tracebacks(chunk: Chunk) -> list[Raised]:
+    """The tracebacks of a chunk whose last line was read, in order; the first and the last of very many."""
+    starts: list[int] = []
+    at = chunk.text.find(_START.encode(), chunk.begin)
+    while at >= 0:
+        starts.append(at)
+        at = chunk.text.find(_START.encode(), at + 1)
+    if len(starts) > 2 * MAX_TRACEBACKS:
+        starts = starts[:MAX_TRACEBACKS] + starts[-MAX_TRACEBACKS:]
+    found = (_traceback(islice(chunk.lines(chunk.bounds(at)[0]), MAX_FRAMES)) for at in starts)
+    return [raised for raised in found if raised is not None]
 
 
-def _traceback(lines: Sequence[Line], at: int) -> tuple[list[Raised], int]:
-    offset = lines[at].text.index(_START)
-    rank = _RANK.match(lines[at].text)
+def _traceback(lines: Iterator[Line]) -> Raised | None:
+    first = next(lines, None)
+    if first is None or _START not in first.text:
+        return None
+    before = first.text[: first.text.index(_START)]
+    rank = _RANK.match(first.text)
     frame = ""
-    for following in range(at + 1, min(at + 400, len(lines))):
-        text = lines[following].text
-        if offset and len(text) > offset and text[:offset].strip() == lines[at].text[:offset].strip():
-            text = text[offset:]
-        text = _RANK.sub("", text)
+    for line in lines:
+        text = _RANK.sub("", line.text.removeprefix(before)) if before else _RANK.sub("", line.text)
         if text.startswith((" ", "\t")):
             frame = _own(text) or frame
             continue
         ended = _RAISED.match(text)
         if ended is None:
-            return [], following
+            return None
         kind = ended["type"].rpartition(".")[2]
-        number = int(rank["rank"]) if rank else None
-        return [Raised(kind, (ended["message"] or "")[:_MESSAGE], frame, number, lines[following])], following + 1
-    return [], len(lines)
+        return Raised(kind, (ended["message"] or "")[:_MESSAGE], frame, int(rank["rank"]) if rank else None, line)
+    return None
 
 
 def _own(text: str) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
-_RAY = re.compile(r"^\((?P<name>[A-Za-z_][\w.:<>-]*) pid=\d+(?:, ip=[\da-f.:]+)?\)\s?")
-_BREAK = re.compile(rb"\r\n|\n|\r")
+_ANSI = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+_RAY = re.compile(rb"\((?P<name>[A-Za-z_][\w.:<>-]*) pid=\d+(?:, ip=[\da-f.:]+)?\)[ \t]?")
+_BREAK = re.compile(rb"[\r\n]+")
 _TIME = re.compile(
-    r"(?<!\d)(?P<d>\d{4}[-/]\d\d[-/]\d\d)[ T](?P<t>\d\d:\d\d:\d\d)(?:[.,]\d{1,9})?(?P<z>Z|[+-]\d\d:?\d\d)?"
+    r"(?<!\d)(?P<d>\d{4}[-/]\d\d[-/]\d\d)[ T](?P<t>\d\d:\d\d:\d\d)(?:[.,]\d{1,9})?(?P<z>Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
 MAX_LINE = 16_384
-"""Characters of one line that are looked at; a longer one is a dump, not a message."""
+"""Bytes of one line that are looked at; a longer one is a dump, not a message."""
 TIME_WITHIN = 120
 
 
@@ -27,28 +28,94 @@ class Line:
     position: int
 
 
-def split_lines(data: bytes, start: int, *, whole_start: bool = True) -> Iterator[Line]:
-    """The lines of a stretch of a file that begins at byte `start`.
+class Chunk:
+    """A stretch of a file, without its colours, in which only the lines that are asked for are made.
 
-    `whole_start` says that `start` begins a line; otherwise the first, broken one is dropped. Blank lines are left
-    out, and so is a last line without an end only if it is blank.
+    It begins at byte `start`; `whole_start` says that this begins a line, otherwise the first, broken one is left out.
     """
-    at = 0
-    broken = not whole_start
-    for found in _BREAK.finditer(data):
-        if not broken:
-            yield from _line(data[at : found.start()], start + at)
-        broken = False
-        at = found.end()
-    if not broken:
-        yield from _line(data[at:], start + at)
+
+    def __init__(self, data: bytes, start: int, *, whole_start: bool = True) -> None:
+        self.start = start
+        self.size = len(data)
+        self._kept: list[int] = []
+        self._removed: list[int] = []
+        self._breaks: tuple[list[int], list[int]] | None = None
+        self.text = self._plain(data)
+        self.begin = 0
+        if not whole_start:
+            found = _BREAK.search(self.text)
+            self.begin = found.end() if found else len(self.text)
+
+    def _plain(self, data: bytes) -> bytes:
+        if b"\x1b" not in data:
+            return data
+        parts: list[bytes] = []
+        at = removed = kept = 0
+        for found in _ANSI.finditer(data):
+            parts.append(data[at : found.start()])
+            kept += found.start() - at
+            removed += found.end() - found.start()
+            self._kept.append(kept)
+            self._removed.append(removed)
+            at = found.end()
+        parts.append(data[at:])
+        return b"".join(parts)
+
+    def position(self, at: int) -> int:
+        """The place in the file of byte `at` of the plain text: that of the colour before it, if there is one."""
+        before = bisect_right(self._kept, at - 1)
+        return self.start + at + (self._removed[before - 1] if before else 0)
+
+    def bounds(self, at: int) -> tuple[int, int]:
+        """Where the line that holds byte `at` begins and ends, without its break."""
+        if self._breaks is None:
+            found = list(_BREAK.finditer(self.text, self.begin))
+            self._breaks = [one.end() for one in found], [one.start() for one in found]
+        ends, starts = self._breaks
+        place = bisect_right(ends, at)
+        low = ends[place - 1] if place else self.begin
+        return low, starts[place] if place < len(starts) else len(self.text)
+
+    def raw(self, low: int, high: int) -> bytes:
+        """The bytes of the line between two places, without Ray's prefix."""
+        raw = self.text[low : min(high, low + MAX_LINE)]
+        if raw.startswith(b"("):
+            prefix = _RAY.match(raw)
+            return raw[prefix.end() :] if prefix else raw
+        return raw
+
+    def line(self, low: int, high: int) -> Line | None:
+        """The line between two places; None when it is blank."""
+        text = self.raw(low, high).decode("utf-8", "replace").rstrip()
+        return Line(text, self.position(low)) if text.strip() else None
+
+    def lines(self, low: int | None = None) -> Iterator[Line]:
+        """The lines from a place on, the blank ones left out."""
+        at = self.begin if low is None else low
+        for found in _BREAK.finditer(self.text, at):
+            line = self.line(at, found.start())
+            at = found.end()
+            if line is not None:
+                yield line
+        last = self.line(at, len(self.text))
+        if last is not None:
+            yield last
+
+    def backwards(self, most: int) -> Iterator[Line]:
+        """At most `most` lines from the end on, the newest first, the blank ones left out."""
+        at = len(self.text)
+        while most > 0 and at >= self.begin:
+            low, high = self.bounds(at)
+            line = self.line(low, high)
+            if line is not None:
+                most -= 1
+                yield line
+            at = low - 1
 
 
-def _line(raw: bytes, position: int) -> Iterator[Line]:
-    text = _ANSI.sub("", raw[: 4 * MAX_LINE].decode("utf-8", "replace"))[:MAX_LINE]
-    text = _RAY.sub("", text).rstrip()
-    if text.strip():
-        yield Line(text, position)
+def split_lines(data: bytes, start: int, *, whole_start: bool = True) -> Iterator[Line]:
+    """The lines of a stretch of a file that begins at byte `start`; see `Chunk`."""
+    return Chunk(data, start, whole_start=whole_start).lines()
 
 
 def printed_time(text: str, zone: ZoneInfo) -> float | None:

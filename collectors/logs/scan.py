@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import re2
 
-from sweeprules.collectors.logs.lines import Line, printed_time
+from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
 from sweeprules.collectors.prior import LineMemo
 from sweeprules.engine.facts import Value
 from sweeprules.engine.language.ast import Pattern
 
 _TEXT = 300
+TIMED = 500
+"""Lines from the end on in which the last printed time is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,6 @@ def prepare(patterns: Mapping[str, Pattern]) -> tuple[Matcher, ...]:
         Matcher(pattern, re2.compile(pattern.regex, options) if pattern.regex else None)
         for _, pattern in sorted(patterns.items())
     )
-
-
-def possible(matchers: Sequence[Matcher], lines: Sequence[Line]) -> tuple[Matcher, ...]:
-    """The matchers whose literal is anywhere in these lines: most are in no line, and cost one look instead of many."""
-    text = "\n".join(line.text for line in lines)
-    return tuple(matcher for matcher in matchers if matcher.pattern.literal in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,58 +60,91 @@ class Scan:
     last_time: float | None
     heartbeats_only: bool | None
     progressed: bool
-    lines: int
 
 
-@dataclass(slots=True)
-class _Tally:
-    counts: dict[str, int] = field(default_factory=dict)
-    first: dict[str, Match] = field(default_factory=dict)
-    last: dict[str, Match] = field(default_factory=dict)
-    since_progress: int = 0
-    other_since_progress: int = 0
-    progressed: bool = False
-
-
-def scan(lines: Sequence[Line], matchers: Sequence[Matcher], zone: ZoneInfo, counted_from: int = 0) -> Scan:
-    """Runs every pattern over every line; a line may match several."""
-    tally = _Tally()
-    for line in lines:
-        _feed(line, matchers, zone, counted_from, tally)
-    only = bool(tally.since_progress) and not tally.other_since_progress
+def scan(chunk: Chunk, matchers: Sequence[Matcher], zone: ZoneInfo, counted_from: int = 0) -> Scan:
+    """What every pattern finds in a chunk; a line may match several. Only lines that hold a literal are made."""
+    tally = _Tally(chunk, zone, counted_from)
+    for matcher in matchers:
+        tally.run(matcher)
+    empty = next(chunk.lines(), None) is None
     return Scan(
         MappingProxyType(tally.counts),
         MappingProxyType(tally.first),
         MappingProxyType(tally.last),
-        _last_time(lines, zone),
-        only if lines else None,
-        tally.progressed,
-        len(lines),
+        next(
+            (moment for line in chunk.backwards(TIMED) if (moment := printed_time(line.text, zone)) is not None), None
+        ),
+        None if empty else tally.heartbeats_only(),
+        tally.progress >= 0,
     )
 
 
-def _feed(line: Line, matchers: Sequence[Matcher], zone: ZoneInfo, counted_from: int, tally: _Tally) -> None:
-    kinds = set()
-    for matcher in matchers:
-        fields = _match(matcher, line.text)
-        if fields is None:
-            continue
-        name = matcher.pattern.name
-        kinds.add(matcher.pattern.kind)
-        match = Match(line, printed_time(line.text, zone), fields)
-        tally.first.setdefault(name, match)
-        tally.last[name] = match
-        if line.position >= counted_from:
-            tally.counts[name] = tally.counts.get(name, 0) + 1
-    if "progress" in kinds:
-        tally.progressed, tally.since_progress, tally.other_since_progress = True, 0, 0
-        return
-    tally.since_progress += 1
-    tally.other_since_progress += "benign" not in kinds
+class _Tally:
+    """Counts the matches of one chunk; places are those in its plain text."""
+
+    def __init__(self, chunk: Chunk, zone: ZoneInfo, counted_from: int) -> None:
+        self.chunk = chunk
+        self.zone = zone
+        self.counted_from = counted_from
+        self.counts: dict[str, int] = {}
+        self.first: dict[str, Match] = {}
+        self.last: dict[str, Match] = {}
+        self.progress = -1
+        self.benign: set[int] = set()
+
+    def run(self, matcher: Matcher) -> None:
+        """Looks for one pattern."""
+        name, kind = matcher.pattern.name, matcher.pattern.kind
+        count = 0
+        first = last = None
+        for low, high in self._candidates(matcher):
+            last = (low, high)
+            first = first or last
+            count += self.chunk.position(low) >= self.counted_from
+            if kind == "progress":
+                self.progress = max(self.progress, low)
+            elif kind == "benign":
+                self.benign.add(low)
+        if first is not None and last is not None:
+            self.first[name], self.last[name] = self._match(matcher, *first), self._match(matcher, *last)
+        if count:
+            self.counts[name] = count
+
+    def _candidates(self, matcher: Matcher) -> Iterator[tuple[int, int]]:
+        """Where the lines that match begin and end."""
+        chunk, literal = self.chunk, matcher.pattern.literal.encode()
+        at = chunk.text.find(literal, chunk.begin)
+        while at >= 0:
+            low, high = chunk.bounds(at)
+            if _matches(matcher, chunk.raw(low, high), literal):
+                yield low, high
+            at = chunk.text.find(literal, max(high, at + 1)) if high < len(chunk.text) else -1
+
+    def _match(self, matcher: Matcher, low: int, high: int) -> Match:
+        line = Line(self.chunk.raw(low, high).decode("utf-8", "replace").rstrip(), self.chunk.position(low))
+        return Match(line, printed_time(line.text, self.zone), match_line(matcher, line.text) or {})
+
+    def heartbeats_only(self) -> bool:
+        """True when every line behind the last progress line is benign, and there is one."""
+        start = self.progress
+        after = sum(low > start for low in self.benign)
+        if not after:
+            return False
+        low = self.chunk.begin if start < 0 else self.chunk.bounds(start)[1]
+        return sum(1 for line in self.chunk.text[low:].splitlines() if line.strip()) == after
 
 
-def _match(matcher: Matcher, text: str) -> Mapping[str, int | float | str] | None:
-    if matcher.pattern.literal and matcher.pattern.literal not in text:
+def _matches(matcher: Matcher, raw: bytes, literal: bytes) -> bool:
+    raw = raw.rstrip()
+    if literal not in raw or not raw:
+        return False
+    return matcher.regex is None or matcher.regex.search(raw) is not None
+
+
+def match_line(matcher: Matcher, text: str) -> Mapping[str, int | float | str] | None:
+    """The typed fields of a line that matches; None for one that does not."""
+    if matcher.pattern.literal not in text:
         return None
     if matcher.regex is None:
         return {}
@@ -136,14 +165,6 @@ def _typed(text: str | None, kind: str) -> int | float | str | None:
         return int(text) if kind == "integer" else float(text)
     except ValueError:
         return None
-
-
-def _last_time(lines: Sequence[Line], zone: ZoneInfo) -> float | None:
-    for line in reversed(lines):
-        moment = printed_time(line.text, zone)
-        if moment is not None:
-            return moment
-    return None
 
 
 def carry(prior: Mapping[str, LineMemo], reading: Scan) -> Mapping[str, LineMemo]:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeprules.collectors.logs.failure import alike, first_error_facts, signature, signature_text, tracebacks
-from sweeprules.collectors.logs.lines import MAX_LINE, Line, printed_time, split_lines
-from sweeprules.collectors.logs.scan import prepare, scan
+from sweeprules.collectors.logs.lines import MAX_LINE, Chunk, printed_time, split_lines
+from sweeprules.collectors.logs.scan import match_line, prepare, scan
 from sweeprules.collectors.prior import SignatureMemo
 from sweeprules.engine.facts import ABSENT
 from tests.collectors.slurm.sweeps import PATTERNS, pattern
@@ -69,8 +69,8 @@ def test_times_in_lines(text, zone, wanted):
     assert printed_time(text, ZoneInfo(zone)) == wanted
 
 
-def lines_of(*texts: str) -> list[Line]:
-    return [Line(text, at * 10) for at, text in enumerate(texts)]
+def lines_of(*texts: str) -> Chunk:
+    return Chunk("\n".join(texts).encode(), 0)
 
 
 def test_counts_fields_and_the_last_match():
@@ -106,13 +106,46 @@ def test_only_heartbeats_since_the_last_progress(given_lines, only):
 
 
 def test_nothing_read_says_nothing():
-    assert scan([], MATCHERS, UTC).heartbeats_only is None
+    assert scan(lines_of(), MATCHERS, UTC).heartbeats_only is None
 
 
 def test_a_field_that_is_no_number_is_left_out():
     odd = prepare({"n": pattern("n", "metric", "n=", r"n=(?P<n>\S+)", n="integer")})
     assert scan(lines_of("n=twelve"), odd, UTC).last["n"].fields == {}
     assert scan(lines_of("n=12"), odd, UTC).last["n"].fields == {"n": 12}
+
+
+PIECES = st.sampled_from(
+    [
+        b"Step Progress: 3/9", b"\x1b[32mStep \x1b[0mProgress: 4/9\x1b[0m",
+        b"No available shared memory broadcast block",
+        b"(worker pid=7) No available shared memory broadcast block", b"Watchdog caught", b"WorkNCCL(a) ran for 5 ms",
+        b"it ran for long", b"fine", b"", b"  ", b"\xff\xfe", b"2026-11-30 17:40:30 Watchdog caught x",
+    ]
+)  # fmt: skip
+BREAKS = st.sampled_from([b"\n", b"\r", b"\r\n", b"\n\n"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(PIECES, BREAKS), max_size=14), st.booleans(), st.integers(0, 60))
+def test_a_scan_equals_the_plain_one_line_by_line(pieces, whole_start, counted_from):
+    data = b"".join(piece + end for piece, end in pieces)
+    reading = scan(Chunk(data, 9, whole_start=whole_start), MATCHERS, UTC, counted_from)
+    lines = list(split_lines(data, 9, whole_start=whole_start))
+    matches = {
+        matcher.pattern.name: [line for line in lines if match_line(matcher, line.text) is not None]
+        for matcher in MATCHERS
+    }
+    counts = {name: sum(line.position >= counted_from for line in found) for name, found in matches.items()}
+    assert reading.counts == {name: count for name, count in counts.items() if count}
+    assert {name: match.line for name, match in reading.first.items()} == {n: f[0] for n, f in matches.items() if f}
+    assert {name: match.line for name, match in reading.last.items()} == {n: f[-1] for n, f in matches.items() if f}
+    progress = max((line.position for line in matches["bar"]), default=-1)
+    after = [line for line in lines if line.position > progress]
+    only = bool(after) and all(line in matches["shm"] for line in after)
+    assert reading.heartbeats_only == (only if lines else None)
+    times = [moment for line in lines if (moment := printed_time(line.text, UTC)) is not None]
+    assert reading.last_time == (times[-1] if times else None)
 
 
 # ---------------------------------------------------------------- deaths
@@ -148,7 +181,7 @@ def test_the_first_real_cause_is_no_wrapper():
     lines = lines_of(*wrapped, *TRACE)
     facts = first_error_facts(tracebacks(lines), [], "/w/x.out", UTC, whole=True)
     assert facts["first_error.type"] == "OutOfMemoryError"
-    assert facts["first_error.position"] == 80
+    assert facts["first_error.position"] == len("\n".join((*wrapped, *TRACE[:-1]))) + 1
     assert facts["first_error.path"] == "/w/x.out"
 
 
