@@ -164,3 +164,48 @@ def test_what_is_read_of_a_log():
     assert window(big, memo(offset=49_999_999), 5.0) == (50_000_000 - FIRST_SIGHT, FIRST_SIGHT)
     assert window(big, memo(inode=2), 5.0) == (50_000_000 - FIRST_SIGHT, FIRST_SIGHT)
     assert window(big, memo(started=9.0), 5.0) == (50_000_000 - FIRST_SIGHT, FIRST_SIGHT)
+
+
+# ---------------------------------------------------------------- jobs that ended between two sweeps
+
+
+def ended(files: dict[str, FakeFile], *, version: str = "22.05.8", prior: Prior | None = None, **more: object):
+    one = job("7", "FAILED", exit="1:0", name="sft__x", **more)
+    return sweep(FakeSession([one], files, version=version), prior).job("7")
+
+
+def test_a_slurm_that_keeps_the_path_says_where_it_was():
+    one = ended({"/l/sft__x-7.out": FakeFile(b"x\n")}, version="24.11.5", stdout="/l/%x-%j.out")
+    assert (one.get("log.path"), one.get("log.source")) == ("/l/sft__x-7.out", "accounting")
+
+
+def test_an_older_one_has_the_submit_line():
+    one = ended({"/l/7.log": FakeFile(b"x\n")}, command="-o /l/%j.log run.sh")
+    assert (one.get("log.path"), one.get("log.source")) == ("/l/7.log", "accounting")
+
+
+def test_else_the_workdir_is_listed():
+    one = ended({"/w/any-7.txt": FakeFile(b"x\n")})
+    assert (one.get("log.path"), one.get("log.source")) == ("/w/any-7.txt", "listing")
+    assert ended({"/w/any-17.txt": FakeFile(b"x\n")}).get("log.exists") is ABSENT
+
+
+def test_what_the_last_sweep_read_is_read_on():
+    files = {"/far/sft__x-7.out": FakeFile(b"Watchdog caught\n")}
+    running = job("7", name="sft__x", stdout="/far/%x-%j.out")
+    first = sweep(FakeSession([running], files))
+    one = ended(files, prior=first.prior, started=running.started, submitted=running.submitted)
+    assert (one.get("log.path"), one.get("log.source")) == ("/far/sft__x-7.out", "scheduler")
+    assert one.get("lines.watchdog.count") == 1
+
+
+def test_more_ended_jobs_than_one_sweep_reads_are_said_to_be_unread():
+    jobs = [job(str(number), "COMPLETED", name="datagen__x", stdout="/l/%j.out") for number in range(1, 306)]
+    failed = job("900", "FAILED", exit="1:0", name="sft__x", ended=NOW - 80_000)
+    files = {f"/l/{one.id}.out": FakeFile(b"x\n", inode=int(one.id)) for one in (*jobs, failed)}
+    session = FakeSession([*jobs, failed], files, version="24.11.5")
+    session.jobs = [replace(one, stdout="/l/%j.out") for one in session.jobs]
+    done = sweep(session)
+    unread = [one for one in jobs if reason(done.job(one.id).get("log.exists")) == "not-read"]
+    assert len(unread) == 6
+    assert done.job("900").get("log.exists") is True
