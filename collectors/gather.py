@@ -13,6 +13,7 @@ from sweeprules.collectors.logs.locate import Wanted, want
 from sweeprules.collectors.logs.rounds import LogMarks, Logs, read_logs, stat_command, unread
 from sweeprules.collectors.prior import ClusterMemo, JobMemo, LogMemo, Prior
 from sweeprules.collectors.slurm.jobs import Job, Sources, merge
+from sweeprules.collectors.slurm.outputs import told_by_controller
 from sweeprules.collectors.slurm.rounds import (
     Asks,
     Attempted,
@@ -64,7 +65,7 @@ class Gathered:
 
 
 def gather_first(record: ClusterRecord, session: Asks, prior: Prior, now: float, nonce: str) -> Gathered:
-    """The first stage with one cluster: at most 4 round trips for up to 300 running logs.
+    """The first stage with one cluster: at most 4 round trips for up to 300 running logs, one more on an old Slurm.
 
     `nonce` is the sweep's random word, 8 letters or digits at least, kept in the cassette. A cluster that fails is a
     value of the result.
@@ -76,6 +77,7 @@ def gather_first(record: ClusterRecord, session: Asks, prior: Prior, now: float,
     certs = certificates(record)
     listings = listing_commands(record)
     scheduled = first_round(with_terms, session, memos, (*(cert.command for cert in certs), *listings))
+    scheduled = told_by_controller(session, scheduled, memos)
     start = Gathered(
         record, now, nonce, since, memo, MappingProxyType(memos), None, observations=scheduled.observations
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from sweeprules.collectors.logs import ask
@@ -88,7 +88,9 @@ class _Reader:
     def tails_and_listings(
         self, located: Mapping[str, Location], directories: Sequence[str]
     ) -> dict[str, Listing | Unknown]:
-        logs = [(job_id, where) for job_id, where in located.items() if isinstance(where, FoundLog)]
+        found_logs = {job_id: where for job_id, where in located.items() if isinstance(where, FoundLog)}
+        self.tails |= {job_id: _nothing(where) for job_id, where in found_logs.items() if not where.stat.size}
+        logs = [(job_id, where) for job_id, where in found_logs.items() if where.stat.size]
         listings: dict[str, Listing | Unknown] = {}
         for at in range(0, max(len(logs), 1), PER_CALL):
             part = logs[at : at + PER_CALL]
@@ -132,6 +134,11 @@ class _Reader:
         observed = self.call(batch)
         self.observations.extend(observed)
         return observed
+
+
+def _nothing(where: FoundLog) -> Tail:
+    """What is in a file without a byte, known without opening it: a pipe or a device would be read without end."""
+    return Tail(0, replace(where.observation, exit=0, stdout=b"", stderr=b"", cut=0))
 
 
 def unread(job_ids: Iterable[str], why: str) -> dict[str, Location]:

@@ -20,6 +20,10 @@ SACCT_COLUMNS: tuple[str, ...] = (
     "JobID", "JobIDRaw", "State", "ExitCode", "Submit", "Start", "End", "ElapsedRaw", "TimelimitRaw", "NNodes", "User",
     "Partition", "QOS", "NodeList", "Reason", "Comment", "WorkDir", "SubmitLine", "JobName",
 )  # fmt: skip
+OPTIONAL_COLUMNS = frozenset(
+    ("TimelimitRaw", "Partition", "QOS", "NodeList", "Reason", "Comment", "WorkDir", "SubmitLine")
+)
+"""What an older `sacct` may not know: then the rest is asked for without it, and that fact alone is unread."""
 STDOUT_COLUMNS = ("JobID", "Submit", "StdOut")
 """Accounting keeps the path of the output from 24.05 on; older ones refuse the field at once, before they look."""
 
@@ -44,14 +48,14 @@ def squeue_paths(user: str) -> Command:
     return Command(("squeue", "-h", "-a", "-r", "-u", user, "-t", states, "-O", form), timeout=SIDE_TIMEOUT)
 
 
-def sacct(user: str, marks: Separators, hours: int) -> Command:
+def sacct(user: str, marks: Separators, hours: int, columns: Sequence[str] = SACCT_COLUMNS) -> Command:
     """Every job of a user in the window, its steps included."""
-    return _sacct(("-u", user, "-S", f"now-{hours}hours"), SACCT_COLUMNS, marks)
+    return _sacct(("-u", user, "-S", f"now-{hours}hours"), columns, marks)
 
 
-def sacct_ids(ids: Iterable[str], marks: Separators) -> Command:
+def sacct_ids(ids: Iterable[str], marks: Separators, columns: Sequence[str] = SACCT_COLUMNS) -> Command:
     """These jobs whenever they were, their steps included; the only form that lists jobs never eligible."""
-    return _sacct(("-j", ",".join(ids)), SACCT_COLUMNS, marks)
+    return _sacct(("-j", ",".join(ids)), columns, marks)
 
 
 def sacct_paths(user: str, marks: Separators, hours: int) -> Command:

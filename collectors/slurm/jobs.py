@@ -108,7 +108,7 @@ def _both(queued: Row, accounted: Row, sources: Sources) -> Job:
 
 def _accounting_extras(accounted: Row, sources: Sources) -> dict[str, FactValue]:
     extras = {name: accounted.facts[name] for name in ("exit", "exit_code", "exit_signal", "ended", "cancelled_by")}
-    if accounted.facts.get("command") is not ABSENT:
+    if isinstance(accounted.facts.get("command"), str):
         extras["command"] = accounted.facts["command"]
     extras["step_failed"] = _steps(accounted.job_id, sources)
     return extras
@@ -116,7 +116,7 @@ def _accounting_extras(accounted: Row, sources: Sources) -> dict[str, FactValue]
 
 def _first(one: Row, other: Row, name: str) -> FactValue:
     value = one.facts.get(name, ABSENT)
-    return other.facts.get(name, ABSENT) if value is ABSENT else value
+    return value if isinstance(value, str) else other.facts.get(name, ABSENT)
 
 
 def _steps(job_id: str, sources: Sources) -> FactValue:
@@ -135,7 +135,7 @@ def _only_queued(queued: Row, sources: Sources, command: Row | None = None) -> J
         "state_other": silent,
         "state_source": "squeue",
     }
-    if command is not None and command.facts.get("command") is not ABSENT:
+    if command is not None and isinstance(command.facts.get("command"), str):
         facts["command"] = command.facts["command"]
     return _job(queued, facts, sources, {})
 

@@ -18,7 +18,7 @@ from sweeprules.collectors.slurm.queue import (
     vanished,
 )
 from sweeprules.collectors.slurm.rows import Answer
-from sweeprules.collectors.slurm.sacct import read_accounting, read_stdout
+from sweeprules.collectors.slurm.sacct import read_accounting, read_stdout, refused_column
 from sweeprules.collectors.slurm.scontrol import (
     JobShown,
     keeps_stdout,
@@ -74,6 +74,7 @@ class Terms:
     since: float
     hours: int
     version: str
+    columns: tuple[str, ...] = ask.SACCT_COLUMNS
     table: Mapping[str, Meaning] = field(default_factory=lambda: STATES)
 
     @property
@@ -104,6 +105,7 @@ class Scheduled:
     reservations: FactValue
     observations: tuple[Observation, ...]
     extra: tuple[Observation, ...] = ()
+    columns: tuple[str, ...] = ask.SACCT_COLUMNS
 
     @property
     def job_ids(self) -> tuple[str, ...]:
@@ -139,14 +141,34 @@ def first_round(terms: Terms, session: Asks, memos: Mapping[str, JobMemo], extra
         extra=rest[len(more) :],
         observations=observed,
     )
-    return _other_logins(terms, session, memos, scheduled)
+    return _other_logins(*_narrowed(terms, session, memos, scheduled))
+
+
+def _narrowed(
+    terms: Terms, session: Asks, memos: Mapping[str, JobMemo], scheduled: Scheduled
+) -> tuple[Terms, Asks, Mapping[str, JobMemo], Scheduled]:
+    """Asks accounting again without what it does not know, so that an older Slurm costs one fact and not its jobs."""
+    while (refused := refused_column(scheduled.accountings[-1].observation)) in terms.columns:
+        terms = replace(terms, columns=tuple(name for name in terms.columns if name != refused))
+        observed = session.ask((ask.sacct(terms.record.user, terms.marks, terms.hours, terms.columns),))
+        if not observed:
+            break
+        answer = read_accounting(observed[0], terms.marks, terms.zone, terms.table)
+        scheduled = replace(
+            scheduled,
+            accounting=answer if answer.ok else None,
+            accountings=(*scheduled.accountings, answer),
+            columns=terms.columns,
+            observations=(*scheduled.observations, *observed),
+        )
+    return terms, session, memos, _settled(scheduled, memos, 0)
 
 
 def _core(terms: Terms) -> tuple[Command, ...]:
     user = terms.record.user
     return (
         ask.squeue(user, terms.marks),
-        ask.sacct(user, terms.marks, terms.hours),
+        ask.sacct(user, terms.marks, terms.hours, terms.columns),
         ask.squeue_paths(user),
         ask.ping(),
     )
@@ -246,7 +268,7 @@ def open_questions(terms: Terms, scheduled: Scheduled) -> Proofs:
     if reread:
         batch.append(ask.squeue(terms.record.user, terms.marks))
     if ids:
-        batch.append(ask.sacct_ids(ids, terms.marks))
+        batch.append(ask.sacct_ids(ids, terms.marks, scheduled.columns))
         batch.append(ask.ping())
     batch.extend(ask.scontrol_job(job_id) for job_id in shown)
     return Proofs(reread, ids, shown, tuple(batch))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sweeprules.collectors.slurm.ask import SACCT_COLUMNS, STDOUT_COLUMNS
+from sweeprules.collectors.slurm.ask import OPTIONAL_COLUMNS, SACCT_COLUMNS, STDOUT_COLUMNS
 from sweeprules.collectors.slurm.rows import Answer, Row, StepRow, distrust, shown
 from sweeprules.collectors.slurm.squeue import id_facts, state_facts
 from sweeprules.collectors.slurm.states import STATES, TERMINAL, Meaning, read_state
@@ -24,6 +24,21 @@ from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
 from sweeprules.engine.observation import Observation
 
 _EXIT = re.compile(r"(\d+):(\d+)")
+_REFUSED = re.compile(r'Invalid field requested: "(\w+)"')
+_NO_COLUMN = Unknown(Reason.NOT_READ, "this Slurm's accounting has no such field")
+
+
+def refused_column(observation: Observation) -> str | None:
+    """The column that this `sacct` does not know, when the others can be asked for without it."""
+    found = _REFUSED.search(observation.stderr.decode("utf-8", "replace"))
+    refused = observation.answered and observation.exit != 0 and found is not None and found[1] in OPTIONAL_COLUMNS
+    return found[1] if refused and found else None
+
+
+def columns_of(observation: Observation) -> tuple[str, ...]:
+    """The columns that a `sacct` was asked for."""
+    forms = [word.removeprefix("--format=") for word in observation.argv if word.startswith("--format=")]
+    return tuple(forms[-1].split(",")) if forms else SACCT_COLUMNS
 
 
 def read_accounting(
@@ -39,8 +54,9 @@ def read_accounting(
     steps: dict[str, list[StepRow]] = {}
     problems: list[str] = []
     lines = 0
-    for record in delimited_records(observation.text(), len(SACCT_COLUMNS), marks.field):
-        text = dict(zip(SACCT_COLUMNS, record.fields, strict=True)) if not record.problem else {}
+    columns = columns_of(observation)
+    for record in delimited_records(observation.text(), len(columns), marks.field):
+        text = dict(zip(columns, record.fields, strict=True)) if not record.problem else {}
         parsed = parse_id(text.get("JobID", ""))
         if parsed is None:
             problems.append(record.problem or f"not a job id: {text['JobID'][:40]!r}")
@@ -81,22 +97,22 @@ def _row(parsed: JobId, text: Mapping[str, str], observation: str, zone: str, ta
     facts: dict[str, FactValue] = {
         **id_facts(parsed, ""),
         **state_facts(state),
-        "state_reason": _reason(word, state.reason, text["Reason"]),
+        "state_reason": _reason(word, state.reason, text.get("Reason")),
         "user": read_text(text["User"]),
         "name": text["JobName"],
         "submitted": submitted,
         "started": read_time(text["Start"], zone),
         "ended": _ended(word, read_time(text["End"], zone)),
         "elapsed": read_integer(text["ElapsedRaw"]),
-        "time_limit": _limit(text["TimelimitRaw"]),
+        "time_limit": _limit(text.get("TimelimitRaw")),
         **_exit(word, text["ExitCode"]),
         "nodes": read_integer(text["NNodes"]),
-        "node_list": () if text["NodeList"] == "None assigned" else expand_nodes(text["NodeList"]),
-        "partition": read_text(text["Partition"]),
-        "qos": read_text(text["QOS"]),
-        "workdir": read_text(text["WorkDir"]),
-        "command": read_text(text["SubmitLine"]),
-        "comment": read_text(text["Comment"]),
+        "node_list": _nodes(text.get("NodeList")),
+        "partition": _column(text, "Partition"),
+        "qos": _column(text, "QOS"),
+        "workdir": _column(text, "WorkDir"),
+        "command": _column(text, "SubmitLine"),
+        "comment": _column(text, "Comment"),
     }
     if word == "PENDING":
         facts["started"] = facts["ended"] = ABSENT
@@ -111,16 +127,33 @@ def _row(parsed: JobId, text: Mapping[str, str], observation: str, zone: str, ta
     )
 
 
+def _column(text: Mapping[str, str], name: str) -> FactValue:
+    return read_text(text[name]) if name in text else _NO_COLUMN
+
+
+def _nodes(text: str | None) -> FactValue:
+    if text is None:
+        return _NO_COLUMN
+    return () if text == "None assigned" else expand_nodes(text)
+
+
 def _ended(state: str, value: FactValue) -> FactValue:
-    return value if state in TERMINAL else ABSENT
+    """The end of a job that has ended: accounting that does not know it has not read it."""
+    if state not in TERMINAL:
+        return ABSENT
+    return Unknown(Reason.MALFORMED, "ended, and accounting does not say when") if value is ABSENT else value
 
 
-def _reason(state: str, told: str, text: str) -> FactValue:
+def _reason(state: str, told: str, text: str | None) -> FactValue:
     """Accounting keeps the reason for which a job last waited: it says nothing once the job ran."""
-    return told or (read_text("" if text == "None" else text) if state == "PENDING" else ABSENT)
+    if told or state != "PENDING":
+        return told or ABSENT
+    return _NO_COLUMN if text is None else read_text("" if text == "None" else text)
 
 
-def _limit(text: str) -> FactValue:
+def _limit(text: str | None) -> FactValue:
+    if text is None:
+        return _NO_COLUMN
     minutes = read_integer("" if text in ("UNLIMITED", "Partition_Limit") else text)
     return minutes * 60 if isinstance(minutes, int) else minutes
 

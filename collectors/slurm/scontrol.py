@@ -25,6 +25,8 @@ _TIMES = re.compile(
     r" EligibleTime=\S+ AccrueTime=\S+ StartTime=(?P<started>\S+) EndTime=(?P<ended>\S+) "
 )
 
+_OUTPUT = re.compile(r"\sStdOut=(/\S*)(?=\s+[A-Za-z][A-Za-z:/_]*=|\s*\Z)")
+
 
 @dataclass(frozen=True, slots=True)
 class JobShown:
@@ -86,6 +88,20 @@ def _shown(
         float(submitted) if isinstance(submitted, int | float) else None,
     )
     return JobShown("there", row)
+
+
+def read_output(observation: Observation) -> str:
+    """The path of a batch job's output as one `scontrol show job ID -o` has it; empty where it does not tell.
+
+    Names stand before it and may imitate it: where it is there more than once, or broken by a blank, it is not
+    believed. The controller has expanded it, but for what only a node knows.
+    """
+    text = observation.text()
+    found = _OUTPUT.findall(text)
+    plain = not distrust(observation) and text.startswith("JobId=") and not re.search(r"\sBatchFlag=0\b", text)
+    if not plain or len(found) != 1 or text.count("StdOut=") != 1:
+        return ""
+    return re.sub(r"%(?!\d*[Nnts])", "%%", found[0])
 
 
 def read_ping(observation: Observation) -> FactValue:

@@ -21,7 +21,7 @@ from sweeprules.collectors.slurm.text import (
     read_text,
     read_time,
 )
-from sweeprules.engine.facts import ABSENT, FactValue, Unknown
+from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
 from sweeprules.engine.observation import Observation
 
 # An awaited job in `7(unfulfilled)`, `11_5`, `11_*` (its array) and `7+30` (30 minutes after it began).
@@ -113,8 +113,12 @@ def state_facts(state: StateReading) -> dict[str, FactValue]:
 
 
 def _started(state: StateReading, value: FactValue) -> FactValue:
-    """For a pending job squeue prints when it might start: that has not happened."""
-    return ABSENT if state.state == "PENDING" else value
+    """For a pending job squeue prints when it might start: that has not happened. One that runs has a start."""
+    if state.state == "PENDING":
+        return ABSENT
+    if state.state == "RUNNING" and value is ABSENT:
+        return Unknown(Reason.MALFORMED, "it runs, and the queue does not say since when")
+    return value
 
 
 def read_dependency(text: str) -> FactValue:

@@ -112,9 +112,12 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def read_duration(text: str) -> FactValue:
-    """Seconds from `[D-][HH:]MM:SS`; absent for UNLIMITED and the like; malformed otherwise."""
+    """Seconds from `[D-][HH:]MM:SS`; absent for UNLIMITED and the like; malformed otherwise.
+
+    INVALID is malformed: it is what Slurm prints when its own clocks do not make sense.
+    """
     text = text.strip()
-    if text.lower() in _NEVER | {"unlimited", "invalid", "partition_limit", "not_set"}:
+    if text.lower() in _NEVER | {"unlimited", "partition_limit", "not_set"}:
         return ABSENT
     found = _DURATION.fullmatch(text)
     if found is None:
