@@ -159,11 +159,10 @@ class Compiler:
         return self._conjunction([when, one(Is(Column(Holds(blocks), "c"), "eq", 0))], rule.on)
 
     def _exemption(self, exemption: Exemption) -> None:
-        """An exemption holds where its condition does, before it expires, where one of its flags is up."""
+        """An exemption holds where its condition does, before it expires."""
         key = ("exemption", exemption.id, "true")
         if self._open(key, exemption.on):
-            parts = [either([self._raised(flag, exemption.on, True) for flag in exemption.flags])]
-            parts.append(self.formula(exemption.when, exemption.on, True))
+            parts = [self.formula(exemption.when, exemption.on, True)]
             if exemption.expires is not None:
                 now = Path(("sweep",), "now", "sweep", "time")
                 before = Compare("lt", (Const(exemption.expires),))

@@ -94,7 +94,8 @@ class _Planner:
         groups = list(components(sorted(self._edges), {k: sorted(e) for k, e in self._edges.items()}))
         for group in groups:
             self._refuse(group)
-        numbers = {key: number for number, key in enumerate(sorted(compiled.nodes))}
+        # What was compiled and then needed by nothing (a branch that can not hold) is in no ruleset and has no number.
+        numbers = {key: number for number, key in enumerate(k for k in sorted(self._edges) if k[0] != "field")}
         steps = tuple(self._steps(groups, numbers))
         check_names(name for step in steps if isinstance(step, Unit) for name in _names(step))
         return Program(steps, compiled.nodes, numbers, self._index, self._left_out)

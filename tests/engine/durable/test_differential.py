@@ -7,13 +7,15 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sweeprules.engine.durable.checked import check
+from sweeprules.engine.durable.checked import check, with_exemptions
 from sweeprules.engine.durable.run import Session
 from sweeprules.engine.durable.runner import Child
 from sweeprules.engine.evaluate.native import evaluate
+from sweeprules.engine.evaluate.verdict import judge
 from sweeprules.engine.facts import World
 from sweeprules.engine.language.ast import Policy
 from tests.engine import strategies as gen
+from tests.engine.durable.wide import Maker
 
 RENEW = 1500
 """Rulesets after which a new child takes over: the engine never gives a ruleset's memory back."""
@@ -64,3 +66,27 @@ def test_checked_equals_native(kept: Kept, policy: Policy, world: World) -> None
 @given(policy=gen.policies(), world=gen.worlds())
 def test_checked_equals_native_at_length(kept: Kept, policy: Policy, world: World) -> None:
     agree(kept, policy, world)
+
+
+def agree_on_seed(kept: Kept, seed: int) -> None:
+    maker = Maker(seed)
+    policy, world = maker.policy(), maker.world()
+    truths = evaluate(policy, world)
+    seen = with_exemptions(truths, judge(policy, world, None, truths))
+    result = check(policy, world, seen, session=kept.session())
+    assert result.status == "equal", (seed, result.failure, result.divergence and result.divergence.differences)
+    assert not result.left_out, seed
+    assert not result.skipped, seed
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_checked_equals_native_on_wider_policies(kept: Kept, block: int) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        agree_on_seed(kept, seed)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("block", range(100))
+def test_checked_equals_native_on_wider_policies_at_length(kept: Kept, block: int) -> None:
+    for seed in range(10_000 + block * 100, 10_000 + block * 100 + 100):
+        agree_on_seed(kept, seed)
