@@ -12,7 +12,7 @@ from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
 from sweeprules.collectors.logs.scan import Match, Matcher, Scan, carry, line_counts, match_line, scan
 from sweeprules.collectors.prior import LineMemo, LogMemo
-from sweeprules.engine.facts import ABSENT, Absent, FactValue, Reason, Unknown
+from sweeprules.engine.facts import ABSENT, Absent, FactValue, Interval, Reason, Unknown
 from sweeprules.engine.observation import Observation
 
 FIRST_SIGHT = 64 * 1024
@@ -78,23 +78,26 @@ def log_facts(
 ) -> LogReading:
     """All `log.*` facts, `lines.*`, `fault_lines`, `benign_lines`, `heartbeats_only` and `first_error.*` of one job."""
     if not isinstance(location, FoundLog):
-        return LogReading(MappingProxyType(_nowhere(location)))
+        return LogReading(MappingProxyType(_nowhere(location, matchers)))
     facts = _stat_facts(location)
     data = _data(location, tail)
     if tail is None or isinstance(data, Unknown):
         why = data if isinstance(data, Unknown) else Unknown(Reason.NOT_READ)
-        return LogReading(MappingProxyType(facts | _unread(why)), memo)
+        return LogReading(MappingProxyType(facts | _unread(why, matchers)), memo)
     kept = memo if memo is not None and continues(memo, location.stat, started) else None
     return _read(location, tail, data, matchers, zone, kept, started, facts)
 
 
-def _nowhere(location: Absent | Unknown) -> dict[str, FactValue]:
+def _nowhere(location: Absent | Unknown, matchers: Sequence[Matcher]) -> dict[str, FactValue]:
     names = ("path", "source", "exists", "size", "cut", "mtime", "last_time")
-    return {**{f"log.{name}": location for name in names}, "log_age": location, **_unread(location)}
+    return {**{f"log.{name}": location for name in names}, "log_age": location, **_unread(location, matchers)}
 
 
-def _unread(why: Absent | Unknown) -> dict[str, FactValue]:
+def _unread(why: Absent | Unknown, matchers: Sequence[Matcher]) -> dict[str, FactValue]:
     facts: dict[str, FactValue] = dict.fromkeys(("fault_lines", "benign_lines", "heartbeats_only"), why)
+    for matcher in matchers:
+        names = ("count", "time", *matcher.pattern.fields)
+        facts |= {f"lines.{matcher.pattern.name}.{name}": why for name in names}
     if isinstance(why, Unknown):
         facts["log.last_time"] = facts["log.cut"] = why
     return facts
@@ -146,7 +149,7 @@ def _read(
         "log.cut": gap or tail.observation.cut > 0,
         "log.last_time": _last_time(reading),
         "heartbeats_only": EMPTY if reading.heartbeats_only is None else reading.heartbeats_only,
-        **_pattern_facts(carried, matchers),
+        **_pattern_facts(carried, matchers, whole=from_start),
         **first_error_facts(raised, _faults(reading, matchers), found.path, zone, whole=tail.start == 0),
     }
     until = _read_until(data, tail.start, reading)
@@ -175,7 +178,8 @@ def _faults(reading: Scan, matchers: Sequence[Matcher]) -> list[Match]:
     return [match for name, match in reading.first.items() if name in names]
 
 
-def _pattern_facts(lines: Mapping[str, LineMemo], matchers: Sequence[Matcher]) -> dict[str, FactValue]:
+def _pattern_facts(lines: Mapping[str, LineMemo], matchers: Sequence[Matcher], *, whole: bool) -> dict[str, FactValue]:
+    """The counts of each pattern: exact when every byte was read, else at least what was seen, with an open end."""
     patterns = [matcher.pattern for matcher in matchers]
     facts: dict[str, FactValue] = {
         "fault_lines": line_counts(lines, patterns, "fault"),
@@ -183,11 +187,12 @@ def _pattern_facts(lines: Mapping[str, LineMemo], matchers: Sequence[Matcher]) -
     }
     for pattern in patterns:
         seen = lines.get(pattern.name, LineMemo())
-        untold: FactValue = Unknown(Reason.NOT_READ, "the line carries no time") if seen.count else ABSENT
-        facts[f"lines.{pattern.name}.count"] = seen.count
+        never: FactValue = ABSENT if whole else Unknown(Reason.CUT, "only the end of the log was read")
+        untold: FactValue = Unknown(Reason.NOT_READ, "the line carries no time") if seen.count else never
+        facts[f"lines.{pattern.name}.count"] = seen.count if whole else Interval(seen.count, None)
         facts[f"lines.{pattern.name}.time"] = untold if seen.time is None else seen.time
         for name in pattern.fields:
-            facts[f"lines.{pattern.name}.{name}"] = seen.fields.get(name, ABSENT)
+            facts[f"lines.{pattern.name}.{name}"] = seen.fields.get(name, ABSENT if seen.count else never)
     return facts
 
 
@@ -206,7 +211,11 @@ def more_faults(
         if not found:
             continue
         known = facts.get(f"lines.{name}.count")
-        counts[name] = added[f"lines.{name}.count"] = len(found) + (known if isinstance(known, int) else 0)
+        counts[name] = len(found) + (
+            known.sure if isinstance(known, Interval) else known if isinstance(known, int) else 0
+        )
+        # Of the other file only the lines near the last output were read.
+        added[f"lines.{name}.count"] = Interval(counts[name], None)
         line, fields = found[-1]
         moment = printed_time(line.text, zone)
         if moment is not None:
