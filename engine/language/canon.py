@@ -18,7 +18,7 @@ _LEFT_OUT = frozenset({"mark", "text", "source", "sha256", "origins", "overlays"
 
 def to_data(policy: Policy) -> dict[str, Any]:
     """The policy as plain JSON data: names, values and conditions, without places and spellings."""
-    data = _plain(policy)
+    data = plain_data(policy)
     assert isinstance(data, dict)
     del data["order"]
     return data
@@ -30,15 +30,16 @@ def digest(policy: Policy, *schemas: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: object) -> object:
+def plain_data(value: object) -> object:
+    """Any part of a policy as plain JSON data, without places and spellings: alike for parts that say the same."""
     if isinstance(value, Truth):
         return value.word
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [one.name for one in dataclasses.fields(value) if one.name not in _LEFT_OUT]
-        return {"is": type(value).__name__} | {name: _plain(getattr(value, name)) for name in names}
+        return {"is": type(value).__name__} | {name: plain_data(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value
+        return {str(key): plain_data(one) for key, one in value.items()}
+    return [plain_data(one) for one in value] if isinstance(value, tuple | list) else value
 
 
 def rule_source(policy: Policy) -> Iterator[Origin]:

@@ -104,7 +104,8 @@ def _adds_keys(item: Item) -> bool:
 
 def _over(earlier: Item | None, section: str, item: Item, known: list[str], problems: list[Problem]) -> Item | None:
     """The item that counts after a layer has said its part of it; None after reporting that it says nothing."""
-    if section in LISTED and item.node.get("disabled") is not None:
+    disabled = item.node.get("disabled")
+    if section in LISTED and disabled is not None and disabled.value is True:
         return _disabled(earlier, section, item, known, problems)
     if section == "lists" and item.node.kind != "list":
         # What is neither a list nor a change of one was reported with the schema.
@@ -176,11 +177,14 @@ def _more_keys(old: Node, new: Node) -> Node:
 
 def _changed_list(earlier: Item | None, item: Item, known: list[str], problems: list[Problem]) -> Item | None:
     """The list with what is added and without what is removed."""
+    added, removed = item.node.get("add"), item.node.get("remove")
+    if not any(one.items for one in (added, removed) if one is not None):
+        # Nothing is changed; what is wrong with it was reported with the schema.
+        return earlier
     if earlier is None or earlier.node.kind != "list":
         hint = nearest(item.name, known) or "write the whole list: [a, b]"
         problems.append(Problem(item.mark, f"there is no list {quote(item.name)} to change", hint))
         return None
-    added, removed = item.node.get("add"), item.node.get("remove")
     members = list(earlier.node.items)
     for one in removed.items if removed is not None else ():
         if not any(_same(one, member) for member in members):

@@ -15,7 +15,8 @@ _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _OLD_TRUE, _OLD_FALSE = frozenset({"yes", "on", "y"}), frozenset({"no", "off", "n"})
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _HEX = re.compile(r"0x[0-9a-fA-F]+\Z")
-_NUMBER = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?\Z")
+_NUMBER = re.compile(r"([-+]?[0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?\Z")
+_SIGNED_POINT = re.compile(r"[-+]\.[0-9]+([eE][-+]?[0-9]+)?\Z")
 _ZERO_FIRST = re.compile(r"[-+]?0[0-9]+\Z")
 _OTHER_BASE = re.compile(r"[-+]?(0o[0-7]+|0b[01]+)\Z")
 _CLOCK = re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?\Z")
@@ -76,6 +77,10 @@ def _misread(word: str) -> Resolved:
         return _bad(word, message, f"{_quote(word)}, or write a duration such as 90s or 30m")
     if _OTHER_BASE.match(word) or _GROUPED.match(word):
         return _bad(word, f"YAML readers differ on what `{word}` is", f"write plain decimal digits, or {_quote(word)}")
+    if _SIGNED_POINT.match(word):
+        zero = f"{word[0]}0{word[1:]}"
+        plain = _with_point(zero) if "e" in word.lower() else zero
+        return _bad(word, f"`{word}` is a text to some YAML readers", f"write {plain}, or {_quote(word)}")
     if _BARE_EXPONENT.match(word):
         return _bad(word, f"`{word}` is a text to some YAML readers", f"write {_with_point(word)}, or {_quote(word)}")
     if _INFINITE.match(word):

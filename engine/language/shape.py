@@ -217,6 +217,8 @@ def _branch_words(branch: Mapping[str, Any]) -> list[str]:
 
 def _enum(error: ValidationError, node: Node) -> _Words:
     names = [str(word).lower() if isinstance(word, bool) else str(word) for word in _value(error)]
+    if node.kind in {"map", "list"}:
+        return f"expected {listed(names)}, got {_got(node)}", ""
     return f"{quote(node.text)} is not one of {listed(names)}", nearest(node.text, names)
 
 

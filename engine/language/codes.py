@@ -1,0 +1,133 @@
+"""The findings of lint by their stable codes: what each means, why it matters, and what to do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Code(NamedTuple):
+    """One kind of finding. `text` is a paragraph for the person who got it."""
+
+    code: str
+    title: str
+    text: str
+
+
+_CODES = (
+    Code(
+        "SR001",
+        "a condition that can never hold",
+        "The tests that have to hold together contradict each other whatever is read: two states at once, a number "
+        "above one limit and below a lower one, something and its denial. A rule like this never fires, and a branch "
+        "like this under any adds nothing. A parameter with overrides counts with each of its values, so only what is "
+        "impossible for every job is told. Correct the test that was meant otherwise, or take the rule or branch out.",
+    ),
+    Code(
+        "SR002",
+        "a choice that an earlier one always takes",
+        "Decisions and routes take the first line that holds. Whatever would make this line hold makes an earlier one "
+        "hold too, so this one is never taken. Move the special case above the general one, or take it out.",
+    ),
+    Code(
+        "SR003",
+        "a fact that nothing provides",
+        "The rule reads a field that no collector fills and nothing decides, so the test is unknown for every subject. "
+        "A field that is planned for a later stage of the product counts as provided. Read another field, or decide "
+        "this one.",
+    ),
+    Code(
+        "SR004",
+        "a parameter that nothing uses",
+        "No rule, feature or decision writes $NAME for it. Changing it changes nothing, which is a trap for the next "
+        "person who turns it. Use it or take it out.",
+    ),
+    Code(
+        "SR005",
+        "a list that nothing uses",
+        "No test names the list, so its members mean nothing. Use it or take it out.",
+    ),
+    Code(
+        "SR006",
+        "a pattern that nothing reads",
+        "Markers are found in logs only for the rules that read them, and no rule reads this one. Faults, benign "
+        "lines, progress, metrics and rungs are used by their kind and never told here. Read lines.NAME.count in a "
+        "rule, give the pattern another kind, or take it out.",
+    ),
+    Code(
+        "SR007",
+        "a feature that nothing reads",
+        "The feature would be worked out over each series, and no rule about a step tests it. Read it or take it out.",
+    ),
+    Code(
+        "SR008",
+        "a signal without a giver or a taker",
+        "A signal is given by a rule and counted by at_least. This one lacks one side: either no rule gives it, so it "
+        "never counts, or nothing counts it, so that the rule which gives it has no effect. Add the other side, or "
+        "take it out.",
+    ),
+    Code(
+        "SR009",
+        "a rule without effect",
+        "Nothing follows from the rule, and no other rule asks for its truth with rule. It is worked out for every "
+        "subject and never seen but in an explanation. Give it a consequence, ask for it, or take it out.",
+    ),
+    Code(
+        "SR010",
+        "a new word that nothing uses",
+        "The policy declares a flag or an action of its own that no rule raises or asks for. Use it or take it out.",
+    ),
+    Code(
+        "SR011",
+        "a threshold outside the range of its fact",
+        "The fact has a range in the catalogue, a share from 0 to 1 or a count from 0 up, and the value it is compared "
+        "with lies outside, so the test has the same answer for every subject. Often a percentage was written for a "
+        "share. Write the value in the unit of the fact.",
+    ),
+    Code(
+        "SR012",
+        "a destructive action without proof",
+        "The action destroys something and the catalogue asks for no proof before it. Nothing would keep a mistaken "
+        "rule from a loss that can not be undone. Ask for a proof, or for another action.",
+    ),
+    Code(
+        "SR013",
+        "a pattern whose regex matches lines without its literal",
+        "Only lines that have the literal are shown to the regex. The regex also matches the line that is quoted, "
+        "which does not have it: such lines are passed over without a word. Choose a literal that every match has, or "
+        "split the pattern.",
+    ),
+    Code(
+        "SR014",
+        "one condition twice",
+        "The same condition stands twice beside itself. Under at_least it would count twice; elsewhere it is likely "
+        "that another one was meant. Take one out or correct it.",
+    ),
+    Code(
+        "SR015",
+        "an exemption that has expired",
+        "The moment in expires has passed: the exemption covers nothing any more, and its flags count again. Take it "
+        "out, or give it a later date with a reason.",
+    ),
+    Code(
+        "SR016",
+        "an exemption that matches nothing",
+        "No rule raises any of the flags that the exemption names, so it can not cover anything. Perhaps the rule was "
+        "disabled, or the flag is written otherwise. Name a flag that is raised, or take the exemption out.",
+    ),
+    Code(
+        "SR017",
+        "an override that silences other rules",
+        "The site disables or replaces a rule that others build on: they ask for a flag or signal that no rule gives "
+        "any more, or for the truth of a rule from which nothing follows. They never fire, though nobody changed them. "
+        "Keep the flag in the rule that replaces it, or change the rules that are named as well.",
+    ),
+    Code(
+        "SR018",
+        "a quorum that can not be reached",
+        "at_least asks for more operands than can hold: some of the signals that it counts are given by no rule. "
+        "Lower n, or give the signals.",
+    ),
+)
+
+CODES: dict[str, Code] = {one.code: one for one in _CODES}
+"""Code -> what it means, in the order of their numbers. A code never changes its meaning and is never used again."""

@@ -1,0 +1,60 @@
+"""Thresholds that no fact reaches, patterns that pass lines over, and actions without proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sweeprules.engine.catalogue import Catalogue
+from sweeprules.engine.errors import Problem
+from sweeprules.engine.facts import Value
+from sweeprules.engine.language.ast import Act, Policy, Test
+from sweeprules.engine.language.findings_words import every_part
+from sweeprules.engine.language.possible import Possible
+from sweeprules.engine.language.samples import without
+from sweeprules.engine.language.shape import quote
+
+_COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "between", "in", "not_in"})
+
+
+def value_findings(policy: Policy, catalogue: Catalogue) -> Iterator[Problem]:
+    """Thresholds outside the range of a fact (SR011), destruction without proof (SR012), literals (SR013)."""
+    possible = Possible(policy, catalogue)
+    for node in every_part(policy):
+        if isinstance(node, Test):
+            yield from _out_of_range(possible, node)
+    for rule in policy.rules.values():
+        for one in rule.then:
+            if (
+                isinstance(one, Act)
+                and policy.actions[one.action].destructive
+                and not policy.actions[one.action].proofs
+            ):
+                message = f"{quote(one.action)} destroys something and asks for no proof"
+                yield Problem(one.mark, message, "name an action that has proofs", code="SR012")
+    for pattern in policy.patterns.values():
+        missed = next(without(pattern.regex, pattern.literal), None) if pattern.regex else None
+        if missed is not None:
+            message = f"the regex of {quote(pattern.name)} also matches {quote(missed)}, without its literal"
+            yield Problem(
+                pattern.mark, message, f"lines without {quote(pattern.literal)} are passed over", code="SR013"
+            )
+
+
+def _out_of_range(possible: Possible, node: Test) -> Iterator[Problem]:
+    spec = possible.spec(node.path)
+    if spec is None or node.compare.op not in _COMPARED:
+        return
+    low, high = spec.range
+    for right in node.compare.rights:
+        for value in _numbers(possible.values(right)):
+            if (low is not None and value < low) or (high is not None and value > high):
+                span = f"{low} or more" if high is None else f"{high} or less" if low is None else f"{low} to {high}"
+                message = f"{quote(node.path.text)} is {span}, and is compared with {value}"
+                yield Problem(node.mark, message, "write the value in the unit of the fact", code="SR011")
+
+
+def _numbers(values: tuple[Value, ...] | None) -> Iterator[float]:
+    for value in values or ():
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, int | float) and not isinstance(one, bool):
+                yield one
