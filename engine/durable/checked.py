@@ -83,7 +83,9 @@ def run_durable(
             return run(compiled or program(policy), policy, world, session, given or {})
         with Child(deadline, fault) as child:
             # The child starts while the policy is compiled.
-            return run(compiled or program(policy), policy, world, Session(child), given or {})
+            made = compiled or program(policy)
+            child.greet()
+            return run(made, policy, world, Session(child), given or {})
     except ChildLostError as lost:
         return lost.failure
     except Exception as error:  # noqa: BLE001  whatever is wrong with the check must never end the sweep that it checks

@@ -142,17 +142,22 @@ class Engine:
                 self.fault = str(head["fault"])
                 # The alarm's default action ends the process even while the engine loops in C.
                 signal.alarm(int(head["alarm"]))
+                self._misbehave()
                 return {"ok": True}
             case "load":
-                self._misbehave()
                 self.load(head, body)
                 return {"ok": True}
             case "batch":
                 batch = self.run(head, body)
                 if self.fault == "wrong":
-                    batch.fired = batch.fired[2:] or [0, 0]
+                    batch.fired = [] if batch.fired else self._invented(int(head["unit"]))
                 return {"fired": batch.fired, "count": batch.count}
         raise BatchError("engine", "unknown request")
+
+    def _invented(self, unit: int) -> list[int]:
+        """All that this ruleset can find, said of the first subject."""
+        heads = {action["head"] for action in self.units[unit].actions.values() if action["head"] >= 0}
+        return [number for head in sorted(heads) for number in (head, 0)]
 
     def _misbehave(self) -> None:
         if self.fault == "slow":

@@ -15,6 +15,10 @@ BATCH = 100
 """Subjects of one batch: fast from 20 to 200, and few enough that a fact's 32-bit id rarely meets another's."""
 
 
+BATCH_CHARACTERS = 2**20
+"""A batch is closed early once its columns have so many characters: a frame holds fifteen times that in bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One subject as it goes into a batch: its columns, its limits and its seeds, all but ids written."""
@@ -24,6 +28,11 @@ class Row:
     columns: str
     limits: str | None
     seeds: tuple[tuple[str, int], ...]
+
+    @property
+    def size(self) -> int:
+        """Characters of the columns."""
+        return len(self.columns) + len(self.limits or "")
 
 
 class Encoder:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sweeprules.engine.durable.columns import Columns
 from sweeprules.engine.durable.encode import UnencodableError, json_text
-from sweeprules.engine.durable.facts import BATCH, Encoder, Row, batch_text
+from sweeprules.engine.durable.facts import BATCH, BATCH_CHARACTERS, Encoder, Row, batch_text
 from sweeprules.engine.durable.found import Found, Given
 from sweeprules.engine.durable.pack import Unit
 from sweeprules.engine.durable.program import Decide, Program
@@ -110,6 +110,7 @@ class _Run:
     def _batches(self, unit: Unit, subjects: Sequence[Subject]) -> Iterator[Sequence[Row]]:
         encoder = Encoder(unit, self._columns)
         rows: list[Row] = []
+        size = 0
         for subject in subjects:
             if subject.ref in self.found.skipped:
                 continue
@@ -119,9 +120,10 @@ class _Run:
             except UnencodableError as error:
                 self.found.skipped[subject.ref] = str(error)
                 continue
-            if len(rows) == BATCH:
+            size += rows[-1].size
+            if len(rows) == BATCH or size > BATCH_CHARACTERS:
                 yield rows
-                rows = []
+                rows, size = [], 0
         if rows:
             yield rows
 

@@ -91,8 +91,9 @@ def test_a_fault_is_a_failure_and_no_verdict_changes(fault: str, status: str, ki
     assert {ref: dict(row) for ref, row in truths.items()} == before
 
 
-def test_a_wrong_engine_is_a_difference() -> None:
-    result = checked(STALE, WORLD, fault="wrong", deadline=20.0)
+@pytest.mark.parametrize("world", [WORLD, make.world(make.job("0", log_age=NOT_READ))], ids=["much", "nothing"])
+def test_a_wrong_engine_is_a_difference(world: World) -> None:
+    result = checked(STALE, world, fault="wrong", deadline=20.0)
     assert result.status == "differs"
     assert result.divergence is not None
     assert result.divergence.differences
@@ -110,6 +111,17 @@ def test_a_subject_that_can_not_be_encoded_is_judged_by_native_alone_and_counted
     assert result.status == "equal"
     assert set(result.skipped) == set(make.refs("0", "2", "3", "4", "5", "long", "broken"))
     assert all(result.skipped.values())
+
+
+def test_many_long_texts_go_in_several_batches(session: Session) -> None:
+    policy = make.policy(
+        make.rule("is", make.test("name", "eq", "x")),
+        make.rule("not", make.no(make.test("name", "eq", "y")), make.flag("f")),
+        make.rule("none", make.no(make.flagged("f"))),
+    )
+    jobs = [Subject(Ref("job", f"leo:{i}"), {"name": chr(0x1F600) * 14_000 + str(i)}) for i in range(300)]
+    result = checked(policy, make.world(*jobs), session=session)
+    assert (result.status, len(result.skipped)) == ("equal", 0)
 
 
 def test_hostile_text_reaches_the_engine_as_text(session: Session) -> None:

@@ -24,7 +24,7 @@ def fact(**fields: object) -> str:
 
 def lost(deadline: float, fault: str = "", command: tuple[str, ...] = ()) -> DurableFailure:
     with pytest.raises(ChildLostError) as caught, Child(deadline, fault, command) as child:
-        child.ask({"op": "load", "unit": 0, "actions": ACTIONS}, ONE_RULE)
+        child.greet()
     return caught.value.failure
 
 
