@@ -1,4 +1,8 @@
-"""What a run has found so far: which nodes hold of which subjects, and what rules decided of their fields."""
+"""What a run has found so far: which nodes hold of which subjects, and what rules decided of their fields.
+
+What a field is worth once the rules that set it have their truths, and for which reasons an operand is unknown, is
+asked of the same functions that the native evaluator asks; the truths that they are given are the ones found here.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The truth of the leaves that durable-rules is not asked: name patterns, quantifiers, and what they hold inside.
 
-Like `values`, a second reading of the language that shares no code with the native evaluator.
+Like `values`, a second reading of the language: it shares the types of values with the native evaluator, no test.
 """
 
 from __future__ import annotations
