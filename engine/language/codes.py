@@ -98,9 +98,9 @@ _CODES = (
     ),
     Code(
         "SR014",
-        "one condition twice",
-        "The same condition stands twice beside itself. Under at_least it would count twice; elsewhere it is likely "
-        "that another one was meant. Take one out or correct it.",
+        "the same thing twice",
+        "The same condition stands twice beside itself, or two rules say the same under two ids. Under at_least it "
+        "would count twice; elsewhere it is likely that another one was meant. Take one out or correct it.",
     ),
     Code(
         "SR015",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Iterator, Sequence
 
 from sweeprules.engine.catalogue import Catalogue
@@ -17,6 +19,7 @@ from sweeprules.engine.language.ast import (
     Signalled,
     Test,
 )
+from sweeprules.engine.language.canon import plain_data
 from sweeprules.engine.language.findings_words import every_part
 from sweeprules.engine.language.possible import Asked, Possible, Wish, key_of
 from sweeprules.engine.language.rules import ALWAYS_DECIDED
@@ -31,6 +34,7 @@ def rule_findings(policy: Policy, catalogue: Catalogue, stage: int) -> Iterator[
     possible = Possible(policy, catalogue)
     for rule in policy.rules.values():
         yield from _of_rule(possible, rule)
+    yield from _twins(policy)
     for condition in outside_rules(policy):
         yield from _never(possible, condition, (), condition.mark, "this condition can never hold")
     for choices in policy.decide.values():
@@ -104,6 +108,17 @@ def _doubled(node: Part) -> Iterator[Problem]:
         if first is not item and not isinstance(item, Signalled):
             message = f"the same condition stands twice here: {quote(_worded(item))}"
             yield Problem(item.mark, message, f"the first is at {first.mark}", code="SR014")
+
+
+def _twins(policy: Policy) -> Iterator[Problem]:
+    """Rules that say the same under two ids."""
+    seen: dict[str, Rule] = {}
+    for rule in policy.rules.values():
+        said = dataclasses.replace(rule, id="", why="")
+        first = seen.setdefault(json.dumps(plain_data(said), sort_keys=True), rule)
+        if first is not rule:
+            message = f"the rule {quote(rule.id)} says the same as {quote(first.id)}"
+            yield Problem(rule.mark, message, f"the first is at {first.mark}", code="SR014")
 
 
 def _worded(node: Part) -> str:

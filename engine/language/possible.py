@@ -79,6 +79,7 @@ class Possible:
     def __init__(self, policy: Policy, catalogue: Catalogue) -> None:
         self._policy = policy
         self._catalogue = catalogue
+        self._keys: dict[int, tuple[Condition | Signalled, str]] = {}
 
     def together(self, wishes: Iterable[Wish]) -> bool:
         """False only when no facts at all make every wish come true."""
@@ -92,7 +93,7 @@ class Possible:
         return False
 
     def _go_together(self, wishes: Sequence[Wish]) -> bool:
-        if _denies_itself(wishes):
+        if self._denies_itself(wishes):
             return False
         fields: dict[tuple[str, str], list[Wish]] = {}
         for wish in wishes:
@@ -128,6 +129,24 @@ class Possible:
             found = _numbers([*constants, *(end for end in (low, high) if end is not None)], path.type == "integer")
             return [one for one in found if (low is None or one >= low) and (high is None or one <= high)]
         return None
+
+    def _denies_itself(self, wishes: Sequence[Wish]) -> bool:
+        """Whether one condition is asked to be and not to be, or one rule to have two truths."""
+        asked: dict[str, set[Asked]] = {}
+        truths: dict[str, set[Truth]] = {}
+        for wish in wishes:
+            asked.setdefault(self._key(wish.node), set()).add(wish.asked)
+            if isinstance(wish.node, RuleIs) and wish.asked is Asked.TRUE:
+                truths.setdefault(wish.node.id, set()).add(wish.node.wanted)
+        if any(len(found) > 1 for found in truths.values()):
+            return True
+        return any(not any(all(one.met(truth) for one in found) for truth in Truth) for found in asked.values())
+
+    def _key(self, node: Condition | Signalled) -> str:
+        # The node is kept beside its key, so that its id is not used again.
+        if id(node) not in self._keys:
+            self._keys[id(node)] = (node, key_of(node))
+        return self._keys[id(node)][1]
 
     def spec(self, path: Path) -> FieldDef | None:
         """What the catalogue says of a field; None of one that the policy made."""
@@ -223,16 +242,3 @@ def _options(wish: Wish) -> list[list[Wish]]:
 def key_of(node: Condition | Signalled) -> str:
     """The same text for conditions that say the same."""
     return json.dumps(plain_data(node), sort_keys=True)
-
-
-def _denies_itself(wishes: Sequence[Wish]) -> bool:
-    """Whether one condition is asked to be and not to be, or one rule to have two truths."""
-    asked: dict[str, set[Asked]] = {}
-    truths: dict[str, set[Truth]] = {}
-    for wish in wishes:
-        asked.setdefault(key_of(wish.node), set()).add(wish.asked)
-        if isinstance(wish.node, RuleIs) and wish.asked is Asked.TRUE:
-            truths.setdefault(wish.node.id, set()).add(wish.node.wanted)
-    if any(len(found) > 1 for found in truths.values()):
-        return True
-    return any(not any(all(one.met(truth) for one in found) for truth in Truth) for found in asked.values())

@@ -8,7 +8,7 @@ import pytest
 
 from sweeprules.engine.language.codes import CODES
 from sweeprules.engine.language.lint import lint
-from tests.engine.language.loading import catalogue, load, rule, rules
+from tests.engine.language.loading import ROOT, catalogue, load, rule, rules
 
 SIGNALS = "  - {{id: {0}, on: step, when: {{{1}: {{gt: 0}}}}, then: {{signal: {2}}}}}\n"
 NOW = 1_800_000_000.0
@@ -285,6 +285,21 @@ def test_one_condition_twice() -> None:
     told = about("{any: [{state: RUNNING}, {suspended: true}, {state: RUNNING}]}")
     assert told == ["SR014 2: the same condition stands twice here: `state: RUNNING`"]
     assert about("{any: [{state: RUNNING}, {not: {state: RUNNING}}]}") == []
+
+
+def test_two_rules_that_say_the_same() -> None:
+    one, two = rule("{state: RUNNING}", more="why: x"), rule("{state: RUNNING}", id="r.two")
+    assert found(rules(one, two)) == ["SR014 3: the rule `r.two` says the same as `r.one`"]
+    assert found(rules(one, rule("{state: RUNNING}", id="r.two", more="for: 3h"))) == []
+
+
+def test_nothing_in_the_shipped_rules_is_impossible_doubled_or_passed_over() -> None:
+    folder = ROOT / "rules"
+    files = [path for path in folder.glob("*.yaml") if ".test." not in path.name and path.name != "catalogue.yaml"]
+    policy = load({path.name: path.read_text() for path in files})
+    assert len(policy.rules) > 20
+    mistakes = {"SR001", "SR002", "SR011", "SR012", "SR013", "SR014"}
+    assert [str(one) for one in lint(policy, catalogue()) if one.code in mistakes] == []
 
 
 def test_an_exemption_that_has_expired() -> None:
