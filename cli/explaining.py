@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from sweeprules.cli.options import sentences
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.facts import FactValue, Ref, Subject, World
 from sweeprules.engine.language.ast import Path as FactPath
@@ -83,7 +84,7 @@ def _check_rule(rule: str | None, policy: Policy) -> None:
     from sweeprules.engine.errors import nearest
 
     ids = [r.id for r in policy.rules.values() if r.on == "job"]
-    raise click.UsageError(f"no rule about jobs is called {rule!r}. {nearest(rule, ids)}")
+    raise click.UsageError(sentences(f"no rule about jobs is called {rule!r}", nearest(rule, ids)))
 
 
 def _proofs(policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sweeprules.cli.options import debug_option, output_option, unused_options
+from sweeprules.cli.options import debug_option, output_option, sentences, unused_options
 from sweeprules.engine.catalogue import Catalogue, FieldDef, KindDef
 from sweeprules.engine.errors import nearest
 
@@ -50,7 +50,9 @@ def chosen(catalogue: Catalogue, kind: str | None) -> list[KindDef]:
     name = catalogue.kind_of(kind)
     if name is None:
         names = [one.subject for one in catalogue.kinds.values()]
-        raise click.UsageError(f"no subject is called {kind!r}; there are {', '.join(names)}. {nearest(kind, names)}")
+        raise click.UsageError(
+            sentences(f"no subject is called {kind!r}; there are {', '.join(names)}", nearest(kind, names))
+        )
     return [catalogue.kinds[name]]
 
 

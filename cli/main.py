@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -70,9 +71,18 @@ def cli() -> None:
     """
 
 
+def _open_streams() -> None:
+    """A stream that was closed before the start has no reader: what is said there goes nowhere."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+
+
 def main() -> NoReturn:
     """Run the command line and exit with a status of the contract; no traceback unless `--debug` was given."""
     debug = "--debug" in sys.argv
+    _open_streams()
     try:
         status = cli.main(standalone_mode=False)
         sys.exit(status if isinstance(status, int) else GOOD)

@@ -133,3 +133,8 @@ def width() -> int:
         return max(60, os.get_terminal_size(sys.stdout.fileno()).columns)
     except OSError:
         return 100
+
+
+def sentences(*parts: str) -> str:
+    """The parts that say something, as sentences of one message."""
+    return ". ".join(part for part in parts if part)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ def rendered(document: Mapping[str, Any], output: str, templates: Mapping[str, s
 def deliver(text: str, out: Path | None) -> None:
     """Print it, or put it into a file, whole or not at all."""
     if out is None:
-        click.echo(text, nl=False)
+        _print(text)
         return
     from sweeprules.store.errors import StoreError
     from sweeprules.store.files import write_atomic
@@ -41,3 +43,16 @@ def deliver(text: str, out: Path | None) -> None:
         write_atomic(out, text.encode("utf-8", "backslashreplace"))
     except StoreError as error:
         raise click.ClickException(str(error)) from None
+
+
+def _print(text: str) -> None:
+    """On standard output. A reader that went away takes nothing from the exit status; a full disk is said."""
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.ClickException(
+            f"standard output: could not be written: {error.strerror} (`sweeprules report` prints a kept sweep again)"
+        ) from None

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from sweeprules.cli.main import GOOD
-from sweeprules.cli.options import debug_option, output_option, site_option, state_option
+from sweeprules.cli.main import GOOD, INTERNAL
+from sweeprules.cli.options import debug_option, output_option, sentences, site_option, state_option
 from sweeprules.cli.times import Duration, Moment, Since
 
 if TYPE_CHECKING:
     from sweeprules.cli.loading import Loaded
-    from sweeprules.cli.sweep import Swept
+    from sweeprules.cli.sweep import Start, Swept
     from sweeprules.store.db import Store
 
 
@@ -125,12 +125,14 @@ def _chosen(globs: Sequence[str], names: Sequence[str]) -> frozenset[str] | None
     for glob in globs:
         if not any(fnmatchcase(name, glob) for name in names):
             there = ", ".join(names) or "none"
-            raise click.UsageError(f"--cluster {glob!r} names no cluster; there are {there}. {nearest(glob, names)}")
+            raise click.UsageError(
+                sentences(f"--cluster {glob!r} names no cluster; there are {there}", nearest(glob, names))
+            )
     return frozenset(name for name in names if any(fnmatchcase(name, glob) for glob in globs))
 
 
 def _run(loaded: Loaded, request: Request) -> int:
-    from sweeprules.cli.keeping import cassette_of, keep, save_reproducer
+    from sweeprules.cli.keeping import cassette_of, save_reproducer
     from sweeprules.cli.outcome import exit_status, worth_a_mail
     from sweeprules.cli.printing import deliver, rendered
     from sweeprules.cli.starting import start_of
@@ -141,7 +143,7 @@ def _run(loaded: Loaded, request: Request) -> int:
         before = _last_report(store)
         start, notes = start_of(loaded, request, store.starting_point(), secrets.token_hex(6))
         swept = sweep(start)
-        keep(store, request.state, start, swept)
+        lost = _keep(store, request.state, start, swept)
     if request.cassette is not None:
         cassette_of(start, swept).write(request.cassette)
     reproducer = save_reproducer(request.state, start, swept)
@@ -152,7 +154,22 @@ def _run(loaded: Loaded, request: Request) -> int:
         deliver(text, request.out)
     elif request.out is not None:
         deliver(rendered(swept.document, request.output, loaded.load.templates, to_file=True), request.out)
+    if lost:
+        click.echo(f"Error: {lost}; this sweep is not kept", err=True)
+        return INTERNAL
     return status
+
+
+def _keep(store: Store, state: Path, start: Start, swept: Swept) -> str:
+    """Keeps the sweep; why it could not be, after clusters were read: then its report is printed all the same."""
+    from sweeprules.cli.keeping import keep
+    from sweeprules.store.errors import StoreError
+
+    try:
+        keep(store, state, start, swept)
+    except StoreError as error:
+        return str(error)
+    return ""
 
 
 def _last_report(store: Store) -> dict[str, object] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sweeprules.cli.options import debug_option, unused_options
+from sweeprules.cli.options import debug_option, sentences, unused_options
 from sweeprules.engine.errors import nearest
 
 
@@ -26,5 +26,7 @@ def command(name: str | None) -> None:
             click.echo(known)
         return
     if name not in names:
-        raise click.UsageError(f"no schema is called {name!r}; there are {', '.join(names)}. {nearest(name, names)}")
+        raise click.UsageError(
+            sentences(f"no schema is called {name!r}; there are {', '.join(names)}", nearest(name, names))
+        )
     click.echo(schema_text(name), nl=False)

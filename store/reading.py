@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from sweeprules.engine.facts import Ref, Subject
@@ -100,7 +101,23 @@ def _near(connection: sqlite3.Connection, text: str) -> tuple[str, ...]:
     rows = connection.execute(
         "SELECT text FROM job_ids WHERE seq = (SELECT max(seq) FROM sweeps) LIMIT ?", (_NEAR_SCANNED,)
     ).fetchall()
-    return tuple(difflib.get_close_matches(text, [row[0] for row in rows], n=_NEAR))
+    known = [row[0] for row in rows]
+    return tuple(difflib.get_close_matches(text, known, n=_NEAR)) or _by_number(text, known)
+
+
+def _by_number(text: str, known: Sequence[str]) -> tuple[str, ...]:
+    """Of ids that are spelled unlike it, those whose number is nearest, of the same cluster where one was named."""
+    cluster, colon, rest = text.rpartition(":")
+    there = [one for one in known if one.rpartition(":")[:2] == (cluster, colon)]
+    if re.match(r"\d", rest) is None:
+        return ()
+    wanted = _number(rest)
+    return tuple(sorted(there or known, key=lambda one: (abs(_number(one) - wanted), one))[:_NEAR])
+
+
+def _number(text: str) -> int:
+    found = re.match(r"\d{1,18}", text.rpartition(":")[2])
+    return int(found[0]) if found else 0
 
 
 def stored(connection: sqlite3.Connection, refs: Iterable[Ref], sweep_id: str) -> dict[Ref, Stored]:
