@@ -125,7 +125,8 @@ class _Jobs:
             "first_seen": memo.first_seen if memo is not None else self.gathered.now,
             "signature": self._signature(job_id, facts, reading),
         }
-        settled = facts.get("state") in TERMINAL and is_settled(facts, memo)
+        # A job that is gone without a record keeps its row for some sweeps (catalogue e.2).
+        settled = facts.get("state") in TERMINAL - {"GONE"} and is_settled(facts, memo)
         return Subject(
             Ref("job", key),
             MappingProxyType(facts),
