@@ -6,11 +6,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sweeprules.collectors.logs.lines import Line
+from sweeprules.collectors.logs.lines import Chunk
 from sweeprules.collectors.logs.scan import prepare, scan
 from tests.rules.shipped import policy
 
 UTC = ZoneInfo("UTC")
+
+
+def log(*lines: str) -> Chunk:
+    """A log of these lines."""
+    return Chunk("".join(f"{line}\n" for line in lines).encode(), 0)
+
+
 BAR = "|█▍        |"
 
 LINES = [
@@ -132,7 +139,7 @@ TRAPS = [
 
 
 def _matched(text: str) -> set[str]:
-    return set(scan([Line(text, 0)], prepare(policy().patterns), UTC).counts)
+    return set(scan(log(text), prepare(policy().patterns), UTC).counts)
 
 
 @pytest.mark.parametrize(("name", "text"), LINES)
@@ -164,5 +171,5 @@ def test_heartbeats_after_a_step_are_told_from_work() -> None:
     step = 'WANDB_MIRROR kind=train step=41 metrics={"rollout_train_prob_diff_mean": 1e9}'
     wait = "INFO No available shared memory broadcast block found in 600 seconds."
     matchers = prepare(policy().patterns)
-    assert scan([Line(step, 0), Line(wait, 90), Line(wait, 180)], matchers, UTC).heartbeats_only is True
-    assert scan([Line(wait, 0), Line(step, 90)], matchers, UTC).heartbeats_only is False
+    assert scan(log(step, wait, wait), matchers, UTC).heartbeats_only is True
+    assert scan(log(wait, step), matchers, UTC).heartbeats_only is False
