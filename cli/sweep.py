@@ -17,10 +17,11 @@ from sweeprules.cli.history import dated
 from sweeprules.cli.loading import Loaded
 from sweeprules.collectors import cluster as clusters
 from sweeprules.collectors import outside
-from sweeprules.collectors.gather import Gathered, gather_first, gather_suspects
+from sweeprules.collectors.gather import Gathered, gather_first, gather_suspects, gathered_nothing
 from sweeprules.collectors.normalise import Normalised, normalise
 from sweeprules.collectors.prior import ClusterMemo, Prior
 from sweeprules.collectors.remember import remember
+from sweeprules.collectors.transport.allow import CommandRefused
 from sweeprules.collectors.transport.command import Transport
 from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.facts import FactValue, Ref, Subject, World
@@ -168,15 +169,26 @@ def _gather(start: Start, records: list[ClusterRecord], sessions: Sessions, prio
         return gathered, normalise(gathered, start.loaded.policy.patterns)
 
     done, failed = side_by_side(records, one, sessions.deadline, "gathered")
-    return [_seen(record, start, done.get(record.name), failed.get(record.name)) for record in records]
+    return [
+        _seen(record, done[record.name]) if record.name in done
+        else _lost(record, start, prior, failed.get(record.name))
+        for record in records
+    ]  # fmt: skip
 
 
-def _seen(
-    record: ClusterRecord, start: Start, result: tuple[Gathered, Normalised] | None, error: BaseException | None
-) -> _Seen:
-    if result is None:
+def _lost(record: ClusterRecord, start: Start, prior: Prior, error: BaseException | None) -> _Seen:
+    """A cluster whose gathering came to nothing; its jobs of the last sweep keep their rows, unseen."""
+    if isinstance(error, CommandRefused):
+        head, cluster = _head(record, "blocked", str(error)), outside.unreadable(record)
+    else:
         why = f"internal error: {type(error).__name__}: {error}" if error else "the cluster's deadline passed"
-        return _Seen(_head(record, "unreachable", why), None, None, (outside.lost(record, why),))
+        head, cluster = _head(record, "unreachable", why), outside.lost(record, why)
+    nothing = normalise(gathered_nothing(record, prior, start.now, start.nonce), start.loaded.policy.patterns)
+    jobs = tuple(subject for subject in nothing.subjects if subject.ref.kind == "job")
+    return _Seen(head, None, None, (cluster, *jobs))
+
+
+def _seen(record: ClusterRecord, result: tuple[Gathered, Normalised]) -> _Seen:
     gathered, normalised = result
     subject = normalised.subjects[0]
     queue = subject.get("queue")
@@ -226,7 +238,7 @@ def _closer(start: Start, item: _Seen, result: tuple[Gathered, Normalised] | Non
     """A second stage that failed leaves the first as it was: what it would have read stays unread."""
     if result is None or item.gathered is None:
         return item
-    return _seen(item.gathered.record, start, result, None)
+    return _seen(item.gathered.record, result)
 
 
 # ---------------------------------------------------------------- hand off, report

@@ -87,6 +87,13 @@ def gather_first(record: ClusterRecord, session: Asks, prior: Prior, now: float,
     return _told_by(_second_call(with_terms, session, told, scheduled.extra[len(certs) :]), session)
 
 
+def gathered_nothing(record: ClusterRecord, prior: Prior, now: float, nonce: str) -> Gathered:
+    """What there is of a cluster whose gathering came to nothing: the jobs of the last sweep, all of them unseen."""
+    memo = prior.clusters.get(record.name, ClusterMemo())
+    since = memo.last_good if memo.last_good is not None else now - FIRST_WINDOW
+    return Gathered(record, now, nonce, since, memo, MappingProxyType(prior.of_cluster(record.name)), None)
+
+
 def gather_suspects(gathered: Gathered, session: Asks, suspects: Iterable[Ref]) -> Gathered:
     """The second stage: what the workers of suspected jobs wrote near their last output, in 2 round trips.
 

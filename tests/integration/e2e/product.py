@@ -137,7 +137,11 @@ class Product:
             "cluster": CLUSTER, "enabled": True, "scheduler": "slurm", "user": user, "timezone": "UTC",
             "reach": {name: value for name, value in whole.items() if value is not None},
         }  # fmt: skip
-        _write(self.site / "ops" / CLUSTER / "cluster.yaml", json.dumps(record))
+        self.add(CLUSTER, record)
+
+    def add(self, name: str, record: Mapping[str, object]) -> None:
+        """Write a record as it is into the folder of cluster `name`."""
+        _write(self.site / "ops" / name / "cluster.yaml", json.dumps(record))
 
     def argv(self, *args: str) -> list[str]:
         """The command line of a sweep with JSON output."""
