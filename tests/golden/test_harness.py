@@ -11,9 +11,11 @@ from tests.golden.harness.run import Outcome, Runner, Seen
 from tests.golden.harness.scenario import Scenario, merged, moment, read, span
 
 FLAG = {"name": "failure", "severity": "critical", "exempt": False, "resolved": False, "message": "m", "since": None}
+ASKED = {"name": "diagnose", "status": "blocked", "handoff": None}
+REPORTED = {"name": "report", "status": "open", "handoff": None}
 JOB = {
     "cluster": "c", "job_id": "7", "bucket": "rl", "state": "FAILED", "flags": [FLAG], "facts": {"links": []},
-    "actions": [{"name": "diagnose", "status": "blocked", "handoff": None}, {"name": "report", "status": "open", "handoff": None}],
+    "actions": [ASKED, REPORTED],
 }  # fmt: skip
 CLUSTER = {"name": "c", "status": "swept", "queue": "ok", "because": None, "flags": [], "actions": []}
 DOCUMENT = {
@@ -108,7 +110,9 @@ def test_cases_and_steps_are_laid_over(tmp_path: Path) -> None:
     }
     path = tmp_path / "s99.yaml"
     then = "then: [{after: 3h}, {after: 30m}]"
-    path.write_text(f"clusters: {{c: {{user: a}}}}\n{then}\ncases: {{x: {{}}, y: {{clusters: {{c: {{user: b}}}}}}}}", "utf-8")
+    path.write_text(
+        f"clusters: {{c: {{user: a}}}}\n{then}\ncases: {{x: {{}}, y: {{clusters: {{c: {{user: b}}}}}}}}", "utf-8"
+    )
     first, second = read(path)
     assert (first.name, second.name) == ("s99-x", "s99-y")
     assert [step.offset for step in second.steps] == [0, 10800, 12600]

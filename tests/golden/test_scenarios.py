@@ -23,10 +23,7 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     items = [item for item in request.session.items if getattr(item, "originalname", "") == "test_scenario"]
     chosen = [item.callspec.params["name"] for item in items]  # type: ignore[attr-defined]
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1)) as pool:
-        started = {
-            name: pool.submit(outcome, SCENARIOS[name], tmp_path_factory.mktemp("world"))
-            for name in chosen
-        }
+        started = {name: pool.submit(outcome, SCENARIOS[name], tmp_path_factory.mktemp("world")) for name in chosen}
         yield started
         pool.shutdown(cancel_futures=True)
 

@@ -12,7 +12,7 @@
     never: [WORD, ..]            words that no report, JSON or handoff may use of this situation
     stderr: [..]                 seconds_below: 20
     explain: [{job: ID, exit: 0, text: [..], not_text: [..]}]
-    harmless: true               no control character in text, Markdown, handoffs or explain, no live markup, no file `pwned`
+    harmless: true               no control character, no live markup, no file `pwned`: see `harmless`
     same_as_before: true         flags, actions and handoffs equal those of the sweep before, and no handoff file is new
 
 `flags` and `actions` are the whole list, in any order: `NAME`, or `NAME (exempt)`, `NAME (resolved)`, `NAME (blocked)`.
@@ -31,8 +31,9 @@ from tests.golden.harness.harmless import harms
 from tests.golden.harness.run import Runner, Seen
 
 _KEYS = {
-    "exit", "complete", "rows", "sweep_flags", "clusters", "jobs", "no_jobs", "handoffs", "text", "not_text", "markdown",
-    "never", "stderr", "seconds_below", "explain", "same_as_before", "handoff_text", "anywhere", "nowhere", "harmless",
+    "exit", "complete", "rows", "sweep_flags", "clusters", "jobs", "no_jobs", "handoffs", "text", "not_text",
+    "markdown", "never", "stderr", "seconds_below", "explain", "same_as_before", "handoff_text", "anywhere", "nowhere",
+    "harmless",
 }  # fmt: skip
 Json = Mapping[str, Any]
 
@@ -212,11 +213,18 @@ def gist(document: Json) -> Any:
     named = [("cluster", one["name"], one) for one in document["clusters"]]
     named += [("job", f"{one['cluster']}:{one['job_id']}", one) for one in document["jobs"]]
     decided = [
-        (kind, key, sorted(map(_worded, one["flags"])), sorted((a["name"], a["status"], str(a["handoff"])) for a in one["actions"]),
-         sorted(str(flag["since"]) for flag in one["flags"]))
+        (kind, key, sorted(map(_flagged, one["flags"])), sorted(map(_acted, one["actions"])))
         for kind, key, one in named
-    ]  # fmt: skip
+    ]
     return decided, sorted((one["id"], one["status"]) for one in document["handoffs"])
+
+
+def _flagged(one: Json) -> tuple[str, str]:
+    return _worded(one), str(one["since"])
+
+
+def _acted(one: Json) -> tuple[str, str, str]:
+    return one["name"], one["status"], str(one["handoff"])
 
 
 def _explained(expect: Json, runner: Runner) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Holds everything that people see to the promise that cluster text stays text: in a terminal, in Markdown, in a shell."""
+"""Whether the text of a cluster stayed text wherever people see it: in a terminal, in Markdown, in a shell."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,7 +54,7 @@ class Runner:
         self.state = root / "state"
         self._home = root / "home"
         self._home.mkdir()
-        self._path = ""
+        self._path = "/usr/bin:/bin"
 
     def sweep(self, step: Step) -> Seen:
         """Makes the world of one step and sweeps it once."""
@@ -62,22 +63,23 @@ class Runner:
         self.world.set(step, now, clock=clock)
         self.world.forget()
         self._path = self.world.path(step)
+        given = ("--now", datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")) if clock else ()
+        forms = ("text", "markdown") if {"markdown", "never", "harmless"} & set(step.expect) else ("text",)
+        return self.swept(self.world.site, *given, *step.run, forms=forms)
+
+    def swept(self, site: Path, *args: str, forms: Sequence[str] = ("text", "markdown")) -> Seen:
+        """Sweeps a site as it is; the report in JSON and in `forms`."""
         out = self.state.parent / "report.json"
         out.unlink(missing_ok=True)
-        given = ("--now", datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")) if clock else ()
-        began = datetime.now(UTC)
-        swept = self.command(
-            "run", "--site", str(self.world.site), "--output", "json", "--out", str(out), *given, *step.run
-        )
-        seconds = (datetime.now(UTC) - began).total_seconds()
+        began = time.monotonic()
+        swept = self.command("run", "--site", str(site), "--output", "json", "--out", str(out), *args)
+        seconds = time.monotonic() - began
         document = json.loads(out.read_text("utf-8")) if out.exists() else {}
-        forms = ("text", "markdown") if {"markdown", "never", "harmless"} & set(step.expect) else ("text",)
         shown = {form: self.command("report", "--output", form).stdout for form in forms if document}
         folder = self.state / "handoffs"
         handoffs = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*"))} if folder.exists() else {}
-        return Seen(
-            swept, document, shown.get("text", ""), shown.get("markdown", ""), handoffs, self.world.calls(), seconds
-        )
+        calls = self.world.calls()
+        return Seen(swept, document, shown.get("text", ""), shown.get("markdown", ""), handoffs, calls, seconds)
 
     def command(self, *args: str) -> Outcome:
         """One command of sweeprules on this scenario's store."""

@@ -1,12 +1,12 @@
 """Puts a scenario's clusters on disk: a site, logins with fake commands, log files with ages, and the table of jobs.
 
 A cluster: {slurm: "22.05.8", user: alice, users: [..], zone: UTC, reach: {...}, record: {more of cluster.yaml},
-raw_record: TEXT or null for none, logins: {HOST: {ssh: FAILURE, squeue: FAILURE, sacct: ..., scontrol: ..., sinfo: ...}},
+raw_record: TEXT or false for none, logins: {HOST: {ssh: FAILURE, squeue: FAILURE, sacct: .., scontrol: .., sinfo: ..}},
 jobs: {ID: JOB}, tables: {NAME: {ID: JOB}}, files: {PATH: FILE}, reservations: [...]}. A failure is a name of
 `fakes/fail.py`, `{table: NAME}` for another table of jobs laid over the first, or a list with one of these a call.
-A file: {age: 6h30m, text: ..., lines: [..]}, {cert: {from: -13h, to: -1h}} for a signed ssh certificate, or {loop: true}
-for a link to itself, which nobody can read; paths are below the cluster's folder. A job's `log` is such a file, at its
-output path or at `path`. `{root}` in a record or a file stands for the cluster's folder.
+A file: {age: 6h30m, text: ..., lines: [..]}, {cert: {from: -13h, to: -1h}} for a signed ssh certificate, or
+{loop: true} for a link to itself, which nobody can read; paths are below the cluster's folder. A job's `log` is such a
+file, at its output path or at `path`. `{root}` in a record or a file stands for the cluster's folder.
 """
 
 from __future__ import annotations

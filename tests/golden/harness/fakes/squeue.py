@@ -26,8 +26,8 @@ LONG = {
 
 def run(cluster: Cluster, argv: list[str]) -> tuple[str, str, int]:
     """What `squeue ARGV` prints: stdout, stderr, exit status."""
-    options, rest = getopt.gnu_getopt(argv, "haru:t:j:n:o:O:", ["array", "noheader", "all", "user=", "states=",
-                                                                "format=", "Format=", "json", "job=", "jobs="])  # fmt: skip
+    long = ["array", "noheader", "all", "user=", "states=", "format=", "Format=", "json", "job=", "jobs="]
+    options, rest = getopt.gnu_getopt(argv, "haru:t:j:n:o:O:", long)
     if rest:
         raise not_simulated("squeue", rest[0])
     chosen = {_short(name): value for name, value in options}

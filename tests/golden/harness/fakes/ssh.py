@@ -3,7 +3,8 @@
 `ssh.py WORLD OPTION... HOST COMMAND`. What the network does to a login is the scenario's; all else is a real shell.
 """
 
-# ruff: noqa: PTH  (pathlib takes longer to import than all the rest)
+# pathlib takes longer to import than all the rest.
+# ruff: noqa: PTH120, PTH123
 from __future__ import annotations
 
 import getopt
@@ -25,7 +26,7 @@ FORK = "bash: fork: retry: Resource temporarily unavailable\n" * 4 + "bash: fork
 
 
 def main() -> int:
-    """Connects, or fails as ssh does."""
+    """Connects and becomes the command, or returns the status with which ssh fails."""
     world_path, *argv = sys.argv[1:]
     _, rest = getopt.getopt(argv, "F:o:l:p:i:J:S:TtxaqnvCNAf46")
     host, *command = rest
@@ -47,7 +48,7 @@ def main() -> int:
         sys.stdout.write(MOTD)
         sys.stdout.flush()
     os.environ["PATH"] = f"{folder}/logins/{host}:/usr/bin:/bin"
-    os.execv("/bin/sh", ["sh", "-c", " ".join(command)])
+    return os.execv("/bin/sh", ["sh", "-c", " ".join(command)])
 
 
 def failure(name: str, host: str) -> int | None:

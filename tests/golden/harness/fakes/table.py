@@ -1,4 +1,4 @@
-"""The jobs of one fake cluster, and how Slurm writes times, durations and ids. Standard library only: it starts often."""
+"""The jobs of one fake cluster, and how Slurm writes times, durations and ids. Standard library alone."""
 
 from __future__ import annotations
 
@@ -82,8 +82,7 @@ class Job:
                   "u": self["user"]}  # fmt: skip
         if node_codes:
             values.update(N=first_node(self["node_list"]), n="0", t="0")
-        text = re.sub(r"%([A-Za-z])", lambda code: values.get(code[1], code[0]), self.raw_path)
-        return text
+        return re.sub(r"%([A-Za-z])", lambda code: values.get(code[1], code[0]), self.raw_path)
 
     @property
     def raw_path(self) -> str:
