@@ -30,6 +30,9 @@ STDOUT_COLUMNS = ("JobID", "Submit", "StdOut")
 ID_WIDTH, PATH_WIDTH = 40, 1040
 """Fixed widths of `squeue -O`: a path longer than that is cut, and then not believed."""
 
+ACCOUNTING_BYTES = 32 * 1024 * 1024
+"""Room for some 60,000 rows, steps included: an answer that is cut proves nothing about any job."""
+
 SIDE_TIMEOUT = 20.0
 """Seconds for what the queue does not rest on: a controller that hangs shall not use up the cluster's time."""
 _EPOCHS = ("env", "SLURM_TIME_FORMAT=%s")
@@ -65,7 +68,8 @@ def sacct_paths(user: str, marks: Separators, hours: int) -> Command:
 
 def _sacct(selection: Sequence[str], columns: Sequence[str], marks: Separators) -> Command:
     form = f"--format={','.join(columns)}"
-    return Command((*_EPOCHS, "sacct", *selection, "-n", "-P", f"--delimiter={marks.field}", form))
+    argv = (*_EPOCHS, "sacct", *selection, "-n", "-P", f"--delimiter={marks.field}", form)
+    return Command(argv, max_bytes=ACCOUNTING_BYTES)
 
 
 def hours_since(since: float, now: float) -> int:

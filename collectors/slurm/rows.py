@@ -61,12 +61,13 @@ def distrust(observation: Observation) -> str:
     """Why an answer may not be believed; empty when it may: framed, exit 0, stderr empty, nothing cut."""
     if not observation.answered:
         return observation.detail or str(observation.failure) or "no closing frame"
+    if observation.cut:
+        # A command whose output is cut ends by a broken pipe: its exit and its complaint are ours.
+        return f"more than the {len(observation.stdout)} bytes that are read of one answer"
     stderr = observation.stderr.decode("utf-8", "replace").strip()
     if observation.exit != 0:
-        return f"exit {observation.exit}: {first_line(stderr)}"
-    if stderr:
-        return f"stderr: {first_line(stderr)}"
-    return f"{observation.cut} bytes were cut" if observation.cut else ""
+        return f"exit {observation.exit}: {first_line(stderr)}".rstrip(": ")
+    return f"stderr: {first_line(stderr)}" if stderr else ""
 
 
 def first_line(text: str, most: int = 200) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from sweeprules.collectors.cluster import because, status
 from sweeprules.collectors.slurm.ask import SACCT_COLUMNS
+from sweeprules.collectors.slurm.rows import distrust
 from sweeprules.collectors.slurm.scontrol import read_output
 from sweeprules.collectors.slurm.text import read_duration
 from sweeprules.collectors.transport.allow import AllowList
@@ -140,3 +141,17 @@ def test_a_file_without_a_byte_is_not_opened():
     assert done.job("1").get("log.size") == 0
     assert done.job("1").get("lines.errno-122.count") == 0
     assert not any(command.argv[0] == "tail" for call in session.calls for command in call)
+
+
+def test_an_answer_that_was_cut_says_so_and_not_how_its_command_ended():
+    one = observation(["squeue"], "x" * 100, code=141, stderr="Traceback\n", cut=5)
+    assert distrust(one) == "more than the 100 bytes that are read of one answer"
+    assert distrust(observation(["squeue"], code=141)) == "exit 141"
+
+
+def test_accounting_of_a_busy_day_is_read_whole():
+    busy = [job(str(number), "COMPLETED", workdir="/w" * 16_000) for number in range(1, 301)]
+    assert len(sacct_text(busy)) > 9_000_000
+    done = sweep(FakeSession(busy))
+    assert status(done.gathered) == "swept"
+    assert len(done.job_ids) == 300
