@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.evaluate.compare import same
-from sweeprules.engine.evaluate.flags import Exempted, home
+from sweeprules.engine.evaluate.flags import Exempted, home, newest, seen
+from sweeprules.engine.evaluate.looking import Looks
 from sweeprules.engine.evaluate.message import fill
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.resolve import Lens, Members, Scope
@@ -30,17 +31,23 @@ Wishes = dict[Ref, dict[str, list[Wanted]]]
 """Subject -> action -> who asks for it."""
 
 
-def wanted(policy: ast.Policy, lens: Lens, truths: Truths) -> Wishes:
-    """All actions that true rules ask for; those of a step or run are asked of their job."""
+def wanted(policy: ast.Policy, lens: Lens, truths: Truths, looks: Looks) -> Wishes:
+    """All actions that true rules ask for; those of a step or run are asked of their job.
+
+    A rule about steps asks for them at the newest of the steps that it looks at and is true of.
+    """
     wishes: Wishes = {}
     for _, rule in sorted(policy.rules.items()):
         acts = [effect for effect in rule.then if isinstance(effect, ast.Act)]
-        for ref in truths.true(rule.id, rule.on) if acts else ():
+        for ref in seen(lens, truths, rule, looks) if acts else ():
             place = home(lens, rule, ref)
             for act in acts if place is not None else ():
                 if place is not None:
                     wishes.setdefault(place, {}).setdefault(act.action, []).append(Wanted(rule, act, ref))
-    return wishes
+    return {
+        place: {name: newest(lens, who, lambda w: w.act) for name, who in asked.items()}
+        for place, asked in wishes.items()
+    }
 
 
 class ActionWriter:

@@ -76,7 +76,7 @@ class Conditions:
         return negated(self.column(condition.item, frame), frame.ones)
 
     def _test(self, condition: ast.Test, frame: Frame) -> int:
-        return frame.test(condition, self._chained.index.fields, self._chained.volatile)
+        return frame.test(condition, self._chained.index.computed, self._chained.volatile)
 
     def _flagged(self, condition: ast.Flagged, frame: Frame) -> int:
         return self._chained.flagged(condition.flag, frame)
@@ -87,7 +87,7 @@ class Conditions:
         return int.from_bytes(self._chained.rule(condition.id, frame).translate(table), "little")
 
     def _quantified(self, condition: ast.Quantified, frame: Frame) -> int:
-        return quantified(condition, frame, self.column, self._chained.index.fields)
+        return quantified(condition, frame, self.column, self._chained.index.computed)
 
     # ------------------------------------------------------------ at_least
 

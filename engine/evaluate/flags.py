@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from sweeprules.engine.catalogue import Catalogue
+from sweeprules.engine.evaluate.looking import Looks
 from sweeprules.engine.evaluate.message import fill, joined
 from sweeprules.engine.evaluate.plan import CARRIED
 from sweeprules.engine.evaluate.proof import Prover
@@ -18,6 +19,21 @@ from sweeprules.engine.truth import TRUE, UNKNOWN, Truth
 from sweeprules.engine.verdicts import Flag
 
 SEVERITIES = ("info", "warning", "critical")
+
+
+class Sourced(Protocol):
+    """What a rule asks for, and the subject on which it was true."""
+
+    @property
+    def rule(self) -> ast.Rule:
+        """The rule."""
+
+    @property
+    def source(self) -> Ref:
+        """The subject."""
+
+
+R = TypeVar("R", bound=Sourced)
 
 
 class Raised(NamedTuple):
@@ -46,13 +62,42 @@ def home(lens: Lens, rule: ast.Rule, ref: Ref, subjects: Sequence[str] = ()) -> 
     return job.ref if job.judged else None
 
 
-def raised(policy: ast.Policy, lens: Lens, truths: Truths) -> tuple[Board, dict[Ref, set[str]]]:
-    """All flags of true rules without those that another one replaces; and subject -> the flags so replaced."""
+def seen(lens: Lens, truths: Truths, rule: ast.Rule, looks: Looks) -> list[Ref]:
+    """The subjects on which a rule is true and that it looks at."""
+    true = truths.true(rule.id, rule.on)
+    return true if rule.on != "step" else [ref for ref in true if looks.at(rule, lens.world.subjects[ref])]
+
+
+def newest(lens: Lens, found: Iterable[R], effect: Callable[[R], object]) -> list[R]:
+    """Of the steps on which one effect of a rule came true only the newest; what is not from a step stays as it is."""
+    kept: dict[object, R] = {}
+    for one in found:
+        number = step_number(lens, one.source)
+        key = (one.rule.id, repr(effect(one)), one.source if number is None else "")
+        other = kept.get(key)
+        if other is None or (step_number(lens, other.source) or 0, other.source) < (number or 0, one.source):
+            kept[key] = one
+    return list(kept.values())
+
+
+def step_number(lens: Lens, source: Ref) -> int | None:
+    """The number of a step; None for another subject, and for a step that does not say."""
+    if source.kind != "step":
+        return None
+    number = lens.world.subjects[source].get("step")
+    return number if isinstance(number, int) else None
+
+
+def raised(policy: ast.Policy, lens: Lens, truths: Truths, looks: Looks) -> tuple[Board, dict[Ref, set[str]]]:
+    """All flags of true rules without those that another one replaces; and subject -> the flags so replaced.
+
+    A rule about steps raises its flags from the steps that it looks at.
+    """
     board: Board = {}
     replaced: list[tuple[Ref, str]] = []
     for _, rule in sorted(policy.rules.items()):
         effects = [effect for effect in rule.then if isinstance(effect, ast.Raise)]
-        for ref in truths.true(rule.id, rule.on) if effects else ():
+        for ref in seen(lens, truths, rule, looks) if effects else ():
             for effect in effects:
                 place = home(lens, rule, ref, policy.flags[effect.flag].subjects)
                 if place is not None:
@@ -117,15 +162,15 @@ class FlagWriter:
         return {*self._policy.flags[name].explains, *(other for r in who for other in r.rule.explains)}
 
     def _flag(self, name: str, who: list[Raised]) -> Flag:
-        who = sorted(who, key=lambda r: (r.rule.id, r.source))
+        who = sorted(newest(self._lens, who, lambda r: r.effect), key=lambda r: (r.rule.id, r.source))
         severity = max((r.effect.severity for r in who), key=SEVERITIES.index)
-        steps = [s for s in (self._step(r.source) for r in who) if s is not None]
+        steps = [s for s in (step_number(self._lens, r.source) for r in who) if s is not None]
         return Flag(
             name,
             severity,
             who[0].rule.id,
             joined([self._says(r, name) for r in who]),
-            step=min(steps, default=None),
+            step=max(steps, default=None),
             resolved=all(r.effect.resolved for r in who),
         )
 
@@ -135,12 +180,6 @@ class FlagWriter:
         if say:
             return fill(say, self._lens, subject, self._catalogue)
         return raised_by.rule.why or self._policy.flags[name].why or name
-
-    def _step(self, source: Ref) -> int | None:
-        if source.kind != "step":
-            return None
-        step = self._lens.world.subjects[source].get("step")
-        return step if isinstance(step, int) else None
 
     def _exempt(self, ref: Ref, name: str, group: list[tuple[Flag, ast.Exemption]]) -> Flag:
         group = sorted(group, key=lambda pair: pair[0].name)

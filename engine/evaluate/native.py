@@ -11,31 +11,37 @@ from itertools import repeat
 
 from sweeprules.engine.evaluate import settle
 from sweeprules.engine.evaluate.conditions import GONE, Conditions
-from sweeprules.engine.evaluate.effects import carried, field_value, needed_path
+from sweeprules.engine.evaluate.effects import carried, field_value, holding, needed_path
+from sweeprules.engine.evaluate.features import Features, unjudged
 from sweeprules.engine.evaluate.frame import Frame
 from sweeprules.engine.evaluate.leaf import Values, negated, pack, unpack
-from sweeprules.engine.evaluate.plan import DECIDE_KIND, Index, Node, Step, carries, index, plan
+from sweeprules.engine.evaluate.looking import Looks
+from sweeprules.engine.evaluate.plan import DECIDE_KIND, FEATURE_KIND, Index, Node, Step, carries, index, plan
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.resolve import Lens
-from sweeprules.engine.evaluate.truths import CODE, TRUTH, T, Table, Truths, U
+from sweeprules.engine.evaluate.series import Runs
+from sweeprules.engine.evaluate.truths import CODE, TRUTH, F, T, Table, Truths, U
 from sweeprules.engine.facts import FactValue, Subject, World
+from sweeprules.engine.holds import NOTHING_HELD, Held
 from sweeprules.engine.language import ast
 
 Column = Sequence[FactValue]
 
 
-def evaluate(policy: ast.Policy, world: World) -> Truths:
-    """The truth of each rule on each judged subject of its kind, and the fields that rules decide.
+def evaluate(policy: ast.Policy, world: World, held: Held = NOTHING_HELD) -> Truths:
+    """The truth of each rule on each judged subject of its kind, the fields that rules decide, and the features.
 
-    The result is a mapping subject -> rule id -> Truth; it depends on no order of rules, subjects or facts.
+    `held` is what rules with `for:` had been up to the last sweep; `holds.advance(held, truths.looks(), ...)` is what
+    they have been after this one. The result is a mapping subject -> rule id -> Truth; it depends on no order of rules,
+    subjects or facts.
     """
-    return Native(policy, world).run()
+    return Native(policy, world, held).run()
 
 
 class Native:
     """One evaluation; the truths grow rule by rule."""
 
-    def __init__(self, policy: ast.Policy, world: World) -> None:
+    def __init__(self, policy: ast.Policy, world: World, held: Held = NOTHING_HELD) -> None:
         self.policy = policy
         self.index: Index = index(policy)
         self.volatile: frozenset[tuple[str, str]] = frozenset()
@@ -43,10 +49,13 @@ class Native:
         for subject in world.subjects.values():
             if subject.judged:
                 grouped.setdefault(subject.ref.kind, []).append(subject)
-        for kind in {rule.on for rule in policy.rules.values()} | {kind for kind, _ in self.index.fields}:
+        for kind in {rule.on for rule in policy.rules.values()} | {kind for kind, _ in self.index.computed}:
             grouped.setdefault(kind, [])
-        self.truths = Truths({kind: Table(subjects) for kind, subjects in grouped.items()})
+        self.truths = Truths({kind: Table(subjects) for kind, subjects in grouped.items()}, held)
         self.lens = Lens(policy, world, self.truths)
+        runs = Runs(self.lens)
+        self._features = Features(self.lens, runs)
+        self._looks = Looks(self.lens, runs)
         self.conditions = Conditions(self)
         self._plan = plan(policy, self.index)
         self._frames = {
@@ -55,6 +64,7 @@ class Native:
         }
         self._prover = Prover(policy, world, self.truths, self.index)
         self._bodies: dict[str, int] = {}
+        self._unjudged = unjudged(world.subjects) if policy.features else []
 
     def run(self) -> Truths:
         """Compute all steps of the plan."""
@@ -105,10 +115,14 @@ class Native:
         frame, table = self._frames[node.kind], self.truths.tables[node.kind]
         if node.what == "rule":
             rule = self.policy.rules[node.name]
-            body = self._bodies[rule.id] = self._body(rule, frame)
+            body, needed = self._body(rule, frame), frame.ones * T
             for name in rule.needs:
-                body &= self._present(name, frame)
-            table.columns[rule.id] = unpack(body, frame.count)
+                needed &= self._present(name, frame)
+            if rule.hold is not None:
+                bare = self.truths.bare[rule.id] = unpack(body & needed, frame.count)
+                body &= self._held(rule, rule.hold, frame, bare)
+            self._bodies[rule.id] = body
+            table.columns[rule.id] = unpack(body & needed, frame.count)
         else:
             table.fields[node.name] = self._field(node.name, frame)
 
@@ -122,9 +136,18 @@ class Native:
             unless = (unless & (unless >> 1) & frame.ones) * T
         return truths & negated(unless, frame.ones)
 
+    def _held(self, rule: ast.Rule, hold: ast.Hold, frame: Frame, bare: bytes) -> int:
+        """Whether a rule has held for long enough where it is true now, or may be."""
+        codes, subjects = bytearray(frame.count), self.truths.tables[frame.kind].subjects
+        for row, code in enumerate(bare):
+            if code != F:
+                state = self.truths.held.get((rule.id, subjects[row].ref))
+                codes[row] = CODE[holding(self.lens, hold, frame.scope(row), state)]
+        return pack(codes)
+
     def _needed(self, name: str, frame: Frame) -> Values:
         path = needed_path(name, frame.kind)
-        return Values(frame.raw(path, self.index.fields), path.type)
+        return Values(frame.raw(path, self.index.computed), path.type)
 
     def _present(self, name: str, frame: Frame) -> int:
         values = self._needed(name, frame)
@@ -139,7 +162,9 @@ class Native:
             if rule.on == frame.kind:
                 truths |= int.from_bytes(self.rule(rule.id, frame), "little")
             elif carries(self.policy, rule, flag, frame.kind):
-                truths |= pack([CODE[carried(self.lens, self.truths, rule, thing)] for thing in frame.things])
+                truths |= pack(
+                    [CODE[carried(self.lens, self.truths, rule, thing, self._looks)] for thing in frame.things]
+                )
         return truths
 
     def rule(self, rule: str, frame: Frame) -> bytes:
@@ -183,6 +208,8 @@ class Native:
     # ------------------------------------------------------------ decided fields
 
     def _field(self, name: str, frame: Frame) -> Column:
+        if (frame.kind, name) in self.index.features:
+            return self._feature(self.policy.features[name])
         if frame.kind == DECIDE_KIND and name == "bucket_sure" and "bucket" in self.policy.decide:
             return self._decided("bucket", frame)[1]
         if frame.kind == DECIDE_KIND and name in self.policy.decide:
@@ -190,6 +217,13 @@ class Native:
         rules = self.index.setters[(frame.kind, name)]
         columns = [self.truths.tables[frame.kind].columns[rule.id] for rule in rules]
         return [self._settled(name, rules, columns, frame, row) for row in range(frame.count)]
+
+    def _feature(self, feature: ast.Feature) -> Column:
+        if self.volatile:
+            self._features.forget()
+        found = self._features.column(feature, self._unjudged)
+        self.truths.unjudged[feature.name] = {s.ref: value for s, value in zip(self._unjudged, found, strict=True)}
+        return self._features.column(feature, self.truths.tables[FEATURE_KIND].subjects)
 
     def _decided(self, name: str, frame: Frame) -> tuple[Column, Column]:
         columns: list[bytes] = []

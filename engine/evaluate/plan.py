@@ -16,6 +16,9 @@ CARRIED = {"step": ("job", "job", "steps"), "run": ("row", "job", "run")}
 DECIDE_KIND = "job"
 """The kind whose fields a `decide` list decides."""
 
+FEATURE_KIND = "step"
+"""The kind whose fields features are."""
+
 
 class Node(NamedTuple):
     """One thing to compute: a rule, or a field of a kind once all that decides it is known."""
@@ -42,6 +45,13 @@ class Index:
     setters: Mapping[tuple[str, str], tuple[ast.Rule, ...]]
     fields: frozenset[tuple[str, str]]
     """(kind, field) of all that rules decide."""
+    features: frozenset[tuple[str, str]] = frozenset()
+    """(kind, field) of all features."""
+
+    @property
+    def computed(self) -> frozenset[tuple[str, str]]:
+        """All fields that are no facts as they were read."""
+        return self.fields | self.features
 
 
 def index(policy: ast.Policy) -> Index:
@@ -60,7 +70,8 @@ def index(policy: ast.Policy) -> Index:
     fields = {*setters, *((DECIDE_KIND, name) for name in policy.decide)}
     if "bucket" in policy.decide:
         fields.add((DECIDE_KIND, "bucket_sure"))
-    return Index(_frozen(raisers), _frozen(signallers), _frozen(setters), frozenset(fields))
+    features = frozenset((FEATURE_KIND, name) for name in policy.features)
+    return Index(_frozen(raisers), _frozen(signallers), _frozen(setters), frozenset(fields), features)
 
 
 def carries(policy: ast.Policy, rule: ast.Rule, flag: str, kind: str) -> bool:
@@ -93,7 +104,7 @@ def plan(policy: ast.Policy, idx: Index) -> Plan:
     It is worked out from the rules themselves, so that any order of rules and files gives the same; only what depends
     on itself (positively: the loader refuses the rest) shares a step.
     """
-    nodes = [Node("field", name, kind) for kind, name in sorted(idx.fields)]
+    nodes = [Node("field", name, kind) for kind, name in sorted(idx.computed)]
     nodes += [Node("rule", rule.id, rule.on) for _, rule in sorted(policy.rules.items())]
     reader = _Reader(policy, idx)
     needs = {node: sorted(set(reader.of(node))) for node in nodes}
@@ -101,7 +112,7 @@ def plan(policy: ast.Policy, idx: Index) -> Plan:
         Step(tuple(sorted(group)), len(group) > 1 or group[0] in needs[group[0]]) for group in _components(nodes, needs)
     ]
     reads: dict[str, set[str]] = {}
-    for kind, name in reader.paths - idx.fields:
+    for kind, name in reader.paths - idx.computed:
         reads.setdefault(kind, set()).add(name)
     return Plan(tuple(steps), {kind: tuple(sorted(names)) for kind, names in reads.items()})
 
@@ -120,10 +131,19 @@ class _Reader:
             yield from self._condition(rule.when, rule.on)
             if rule.unless is not None:
                 yield from self._condition(rule.unless, rule.on)
+            if rule.hold is not None:
+                yield from self._rights(rule.hold.sweeps, rule.hold.seconds)
             for name in rule.needs:
                 yield from self._field(DECIDE_KIND if name.startswith("job.") else rule.on, name.removeprefix("job."))
-            return
-        yield from self._setting(node)
+        elif (node.kind, node.name) in self._index.features:
+            yield from self._feature(self._policy.features[node.name])
+        else:
+            yield from self._setting(node)
+
+    def _feature(self, feature: ast.Feature) -> Iterator[Node]:
+        yield from self._rights(feature.window, feature.min_points, feature.floor)
+        yield from self._compare(feature.where)
+        yield from self._field(FEATURE_KIND, feature.series)
 
     def _setting(self, node: Node) -> Iterator[Node]:
         name = "bucket" if node.name == "bucket_sure" else node.name
@@ -178,8 +198,12 @@ class _Reader:
             yield Node("rule", rule.id, rule.on)
 
     def _compare(self, compare: ast.Compare | None) -> Iterator[Node]:
-        for right in compare.rights if compare is not None else ():
-            yield from self._right(right)
+        yield from self._rights(*(compare.rights if compare is not None else ()))
+
+    def _rights(self, *rights: ast.Right | None) -> Iterator[Node]:
+        for right in rights:
+            if right is not None:
+                yield from self._right(right)
 
     def _right(self, right: ast.Right | ast.Arith) -> Iterator[Node]:
         if isinstance(right, ast.FieldRef):
@@ -205,7 +229,7 @@ class _Reader:
         return self._field(path.kind, path.field)
 
     def _field(self, kind: str, name: str) -> Iterator[Node]:
-        if (kind, name) in self._index.fields:
+        if (kind, name) in self._index.computed:
             yield Node("field", name, kind)
 
 

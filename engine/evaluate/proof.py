@@ -9,11 +9,15 @@ from typing import Any as Anything
 from sweeprules.engine.evaluate import reasons, wording
 from sweeprules.engine.evaluate.calc import calculate
 from sweeprules.engine.evaluate.compare import compare
-from sweeprules.engine.evaluate.effects import RuleTruths, carried, needed_path
-from sweeprules.engine.evaluate.plan import Index, carries, index
+from sweeprules.engine.evaluate.effects import NOW, RuleTruths, carried, holding, needed_path
+from sweeprules.engine.evaluate.features import Features
+from sweeprules.engine.evaluate.looking import Looks
+from sweeprules.engine.evaluate.plan import FEATURE_KIND, Index, carries, index
 from sweeprules.engine.evaluate.resolve import Lens, Members, Scope
+from sweeprules.engine.evaluate.series import Runs
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import Absent, FactValue, Interval, Ref, Subject, Unknown, World
+from sweeprules.engine.holds import NOTHING_HELD, Held
 from sweeprules.engine.language import ast
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth, every, negate, of, some
 from sweeprules.engine.verdicts import ConditionProof, FactUse, RuleProof
@@ -24,12 +28,23 @@ _MEMBERS_SHOWN = 50
 class Prover:
     """Proves rules, exemptions and conditions on the subjects of one evaluated world."""
 
-    def __init__(self, policy: ast.Policy, world: World, truths: Truths, idx: Index | None = None) -> None:
+    def __init__(
+        self,
+        policy: ast.Policy,
+        world: World,
+        truths: Truths,
+        idx: Index | None = None,
+        held: Held = NOTHING_HELD,
+    ) -> None:
         self._policy = policy
         self._world = world
         self._truths: RuleTruths = truths
         self._index = idx or index(policy)
         self.lens = Lens(policy, world, truths)
+        runs = Runs(self.lens)
+        self.looks = Looks(self.lens, runs)
+        self._features = Features(self.lens, runs)
+        self._held = held or (truths.held if isinstance(truths, Truths) else NOTHING_HELD)
         self._open: set[tuple[str, Ref]] = set()
         self._by_type: dict[type, Callable[..., ConditionProof]] = {
             ast.All: self._group,
@@ -43,7 +58,7 @@ class Prover:
         }
 
     def rule(self, rule_id: str, ref: Ref) -> RuleProof:
-        """Why a rule has its truth on a subject: `needs`, `when` and `unless`, in that order."""
+        """Why a rule has its truth on a subject: `needs`, `when`, `unless` and `for`, in that order."""
         rule = self._policy.rules[rule_id]
         scope = Scope(self._world.subjects[ref])
         needs = [self._need(rule, name, scope) for name in rule.needs]
@@ -54,6 +69,10 @@ class Prover:
             unless = self._unless(rule, scope)
             conditions.append(unless)
             truth = min(truth, unless.truth)
+        if rule.hold is not None:
+            held = self._hold(rule, rule.hold, scope, truth)
+            conditions.append(held)
+            truth = min(truth, held.truth)
         consequences = tuple(wording.consequence(effect) for effect in rule.then)
         mark = rule.mark
         return RuleProof(rule.id, ref, truth, mark.file, mark.line, tuple(conditions), consequences, rule.why)
@@ -94,6 +113,17 @@ class Prover:
         needed = "not true" if rule.if_unknown == "fire" else "false"
         return ConditionProof("unless", negate(held), actual, needed, rule.mark.line, (), (inner,))
 
+    def _hold(self, rule: ast.Rule, hold: ast.Hold, scope: Scope, bare: Truth) -> ConditionProof:
+        subject = scope.own
+        state = self._held.get((rule.id, subject.ref)) if isinstance(subject, Subject) else None
+        truth = holding(self.lens, hold, scope, state)
+        side = hold.sweeps or hold.seconds
+        assert side is not None
+        wanted, now = self.lens.right(side, scope), self.lens.value(NOW, scope)
+        actual, needed = wording.held(hold, side, wanted, state, now, bare)
+        facts = self._use(scope, wording.right(side) or "for", wanted) if isinstance(wanted, Unknown) else ()
+        return ConditionProof(f"for {needed}", truth, actual, needed, hold.mark.line, facts)
+
     # ------------------------------------------------------------ connectives
 
     def _group(self, condition: ast.All | ast.Any, scope: Scope) -> ConditionProof:
@@ -119,9 +149,19 @@ class Prover:
         facts = list(self._path_use(path, scope, value))
         for right, worth in zip(test.rights, rights, strict=True):
             facts += self._right_uses(right, scope, worth)
-        actual = wording.actual(path.text, value, path.type)
+        actual = wording.actual(path.text, value, path.type) + self._series(path, scope)
         needed = wording.said(test, rights, path.type)
         return ConditionProof(condition.text, truth, actual, needed, condition.mark.line, tuple(facts))
+
+    def _series(self, path: ast.Path, scope: Scope) -> str:
+        """What a feature was made of, in words."""
+        feature = self._policy.features.get(path.field) if path.kind == FEATURE_KIND else None
+        if feature is None:
+            return ""
+        start = scope.outer if path.scope == "outer" and scope.outer is not None else scope
+        holder = self.lens.holder(path.relations, start.own)
+        found = self._features.explained(feature, holder) if isinstance(holder, Subject) else None
+        return "" if found is None else wording.series(feature, found.current, found.window)
 
     def _use(self, scope: Scope, name: str, value: FactValue) -> tuple[FactUse, ...]:
         subject = scope.subject
@@ -160,7 +200,7 @@ class Prover:
         if rule.on == kind and isinstance(scope.own, Subject):
             return self._truths.truth(rule.id, scope.own.ref)
         if carries(self._policy, rule, flag, kind):
-            return carried(self.lens, self._truths, rule, scope.own)
+            return carried(self.lens, self._truths, rule, scope.own, self.looks)
         return None
 
     def _because(self, rule: ast.Rule, scope: Scope) -> ConditionProof:

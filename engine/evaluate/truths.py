@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 
 from sweeprules.engine.facts import FactValue, Ref, Subject
+from sweeprules.engine.holds import NOTHING_HELD, Held, Key
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 
 # Truths are kept as a byte a subject, so that a rule's column over all subjects is a `bytes`, and as an integer it is
@@ -38,8 +39,14 @@ class Table:
 class Truths(Mapping[Ref, Mapping[str, Truth]]):
     """Subject -> rule id -> truth, over the judged subjects and the rules about their kind."""
 
-    def __init__(self, tables: Mapping[str, Table]) -> None:
+    def __init__(self, tables: Mapping[str, Table], held: Held = NOTHING_HELD) -> None:
         self.tables = tables
+        self.held = held
+        """What rules with `for:` had been when the sweep began."""
+        self.bare: dict[str, bytes] = {}
+        """Rule id -> the truths of a rule with `for:` without its hold."""
+        self.unjudged: dict[str, Mapping[Ref, FactValue]] = {}
+        """Feature -> its values on steps that are not judged."""
 
     def __getitem__(self, ref: Ref) -> Mapping[str, Truth]:
         table = self.tables[ref.kind]
@@ -59,18 +66,32 @@ class Truths(Mapping[Ref, Mapping[str, Truth]]):
         return UNKNOWN if table is None or row is None else TRUTH[table.columns[rule][row]]
 
     def field(self, ref: Ref, name: str) -> FactValue | None:
-        """The decided value of a field; None for a field that no rule decides, or of a subject that is not judged."""
+        """The decided or computed value of a field; None for any other, and for a subject that is not judged.
+
+        Features are computed on all steps.
+        """
         table = self.tables.get(ref.kind)
         if table is None or name not in table.fields:
             return None
         row = table.rows.get(ref)
-        return None if row is None else table.fields[name][row]
+        if row is None:
+            return self.unjudged[name].get(ref) if name in self.unjudged and ref.kind == "step" else None
+        return table.fields[name][row]
 
     def decided(self, ref: Ref) -> dict[str, FactValue]:
-        """All decided fields of a judged subject."""
+        """All decided fields of a judged subject; a step's features are among them."""
         table = self.tables[ref.kind]
         row = table.rows[ref]
         return {name: values[row] for name, values in table.fields.items()}
+
+    def looks(self) -> dict[Key, Truth]:
+        """What each rule with `for:` was on each judged subject without its hold: what `holds.advance` goes on with."""
+        found: dict[Key, Truth] = {}
+        for table in self.tables.values():
+            for rule in self.bare.keys() & table.columns.keys():
+                codes = zip(table.subjects, self.bare[rule], strict=True)
+                found.update({(rule, subject.ref): TRUTH[code] for subject, code in codes})
+        return found
 
     def true(self, rule: str, kind: str) -> list[Ref]:
         """The subjects on which a rule about `kind` is true."""

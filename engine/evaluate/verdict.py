@@ -12,6 +12,7 @@ from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import Ref, Subject, World
+from sweeprules.engine.holds import NOTHING_HELD, Held
 from sweeprules.engine.language import ast
 from sweeprules.engine.verdicts import Flag, Verdict
 
@@ -21,14 +22,18 @@ _INSIDE = frozenset({"job", "step", "run", "sweep", "evidence"})
 
 
 def judge(
-    policy: ast.Policy, world: World, catalogue: Catalogue | None = None, truths: Truths | None = None
+    policy: ast.Policy,
+    world: World,
+    catalogue: Catalogue | None = None,
+    truths: Truths | None = None,
+    held: Held = NOTHING_HELD,
 ) -> dict[Ref, Verdict]:
     """The verdict on each judged subject, in order of kind and key.
 
-    `truths` are those of `evaluate(policy, world)` where they are there already. The catalogue gives messages their
-    units. `since` of flags is left empty: it is the store's to know.
+    `truths` are those of `evaluate(policy, world, held)` where they are there already. The catalogue gives messages
+    their units. `since` of flags is left empty: it is the store's to know.
     """
-    truths = evaluate(policy, world) if truths is None else truths
+    truths = evaluate(policy, world, held) if truths is None else truths
     prover = Prover(policy, world, truths)
     return _Judge(policy, prover, truths, catalogue).verdicts()
 
@@ -47,8 +52,8 @@ class _Judge:
         self._policy = policy
         self._prover = prover
         self._truths = truths
-        self._board, self._gone = raised(policy, prover.lens, truths)
-        self._wishes = wanted(policy, prover.lens, truths)
+        self._board, self._gone = raised(policy, prover.lens, truths, prover.looks)
+        self._wishes = wanted(policy, prover.lens, truths, prover.looks)
         self._flags = FlagWriter(policy, prover.lens, catalogue)
         self._actions = ActionWriter(policy, prover, catalogue)
 

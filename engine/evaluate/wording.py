@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from sweeprules.engine.evaluate.words import humanise
 from sweeprules.engine.facts import FactValue
+from sweeprules.engine.holds import HoldState
 from sweeprules.engine.language import ast
+from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 
 _SIGNS = {"eq": "=", "ne": "not", "lt": "<", "le": "at most", "gt": ">", "ge": "at least", "not_in": "not in"}
 
@@ -71,3 +73,46 @@ def consequence(effect: ast.Consequence) -> str:
         return f"signal {effect.name}"
     verb = "set" if isinstance(effect, ast.Set) else "add to"
     return f"{verb} {effect.field}"
+
+
+_WHATS = {
+    "ratio_to_mean": "against the mean",
+    "deviation_from_mean": "against the mean",
+    "deviation_from_trend": "against the trend",
+    "slope": "along the line",
+    "share": "of the last",
+    "consecutive": "in a row",
+    "since_change": "unchanged",
+}
+_SHOWN = 10
+
+
+def series(feature: ast.Feature, current: FactValue, window: Sequence[FactValue]) -> str:
+    """What a feature was made of: ` (grad_norm 1.4 against the mean of 10 points: 0.3 0.3 …)`."""
+    here = f"{feature.series} {humanise(current)}"
+    if feature.window is None:
+        return f" ({here}, {_WHATS[feature.is_]})"
+    points = " ".join(humanise(value) for value in window[-_SHOWN:])
+    more = "… " if len(window) > _SHOWN else ""
+    return f" ({here} {_WHATS[feature.is_]} of {len(window)} points: {more}{points})"
+
+
+def held(
+    hold: ast.Hold, side: ast.Right, wanted: FactValue, state: HoldState | None, now: FactValue, bare: Truth
+) -> tuple[str, str]:
+    """How long a rule has held and how long it has to: `true for 1 of 2 sweeps`, `2 sweeps`."""
+    looks = (0 if state is None else state.sweeps) + (bare is TRUE)
+    suffix = "" if bare is not UNKNOWN else ", unknown in this sweep"
+    if bare is FALSE:
+        suffix, looks = ", false in this sweep", 0
+    if hold.sweeps is not None:
+        needed = f"{worth(side, wanted)} sweeps" if not _worded(side) else worth(side, wanted)
+        return f"true for {looks} of {humanise(wanted)} sweeps{suffix}", needed
+    needed, since = worth(side, wanted, "duration"), 0.0
+    if state is not None and state.first_at is not None and isinstance(now, int | float) and bare is not FALSE:
+        since = now - state.first_at
+    return f"true for {humanise(since, 'duration')} of {humanise(wanted, 'duration')}{suffix}", needed
+
+
+def _worded(side: ast.Right) -> bool:
+    return isinstance(side, ast.Const) and "sweep" in side.source
