@@ -194,6 +194,9 @@ def _paths(node: Node, prefix: str) -> Iterator[str]:
         yield from _paths(entry.value, f"{prefix}{entry.key}.")
 
 
+_TELLS = "command refused, nothing was sent: it would print secrets"
+
+
 def _commands(node: Node, check: CheckCommand, secret_risk: SecretRisk) -> tuple[list[Problem], bool]:
     bans = frozenset(text for item in _items(node.get("bans")) if (text := _text(item)) is not None)
     problems: list[Problem] = []
@@ -203,8 +206,9 @@ def _commands(node: Node, check: CheckCommand, secret_risk: SecretRisk) -> tuple
         words = tuple(text for word in _items(argv) if (text := _text(word)) is not None)
         if argv is None or not words:
             continue
-        risk = risk or secret_risk(words)
-        why = check(words, bans)
+        secret = secret_risk(words)
+        risk = risk or secret
+        why = check(words, bans) or (_TELLS if secret else None)
         if why is not None:
             problems.append(Problem(argv.mark, why, "a record adds only commands that read, of the allowed shapes"))
     return problems, risk

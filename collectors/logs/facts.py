@@ -21,6 +21,9 @@ EMPTY = Unknown(Reason.NOT_READ, "the log is empty")
 AT_MOST = 2 * 1024 * 1024
 """Bytes that are read of one log in one sweep (domain page 11)."""
 
+CLOCKS_DIFFER = 300.0
+"""Seconds that a file server's clock may be ahead of a login's; beyond them no age can be told."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoundLog:
@@ -104,16 +107,24 @@ def _unread(why: Absent | Unknown, matchers: Sequence[Matcher]) -> dict[str, Fac
 
 
 def _stat_facts(found: FoundLog) -> dict[str, FactValue]:
-    unread = Unknown(Reason.READ_FAILED, "the clock of the login was not read with the file")
-    age: FactValue = unread if found.clock is None else max(0.0, found.clock - found.stat.mtime)
     return {
         "log.path": found.path,
         "log.source": found.source,
         "log.exists": True,
         "log.size": found.stat.size,
         "log.mtime": found.stat.mtime,
-        "log_age": age,
+        "log_age": _age(found),
     }
+
+
+def _age(found: FoundLog) -> FactValue:
+    """Seconds since the last output; a file that is a little ahead of the login's clock was written just now."""
+    if found.clock is None:
+        return Unknown(Reason.READ_FAILED, "the clock of the login was not read with the file")
+    age = found.clock - found.stat.mtime
+    if age < -CLOCKS_DIFFER:
+        return Unknown(Reason.READ_FAILED, f"the file is {-age:.0f} s ahead of the login's clock")
+    return max(0.0, age)
 
 
 def _data(found: FoundLog, tail: Tail | None) -> bytes | Unknown:

@@ -155,3 +155,12 @@ def test_accounting_of_a_busy_day_is_read_whole():
     done = sweep(FakeSession(busy))
     assert status(done.gathered) == "swept"
     assert len(done.job_ids) == 300
+
+
+def test_a_log_from_the_future_has_no_age():
+    def age(mtime: float) -> object:
+        return sweep(FakeSession([job("1")], {"/w/rl__x-1.out": FakeFile(b"x\n", mtime)})).job("1").get("log_age")
+
+    assert age(NOW - 60) == 60
+    assert age(NOW + 120) == 0
+    assert reason(age(NOW + 3 * 3600)) == "read-failed"
