@@ -7,12 +7,13 @@ import random
 import re
 import shutil
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.e2e.killing import STAGES, kill_in, survivors, timeline
+from tests.integration.e2e.killing import STAGES, Timeline, kill_in, survivors, timeline
 from tests.integration.e2e.product import Product, Sweep, validate
 from tests.integration.e2e.truth import TERMINAL, truth
 from tests.testbed.jobs import Submitted
@@ -26,12 +27,28 @@ ATTEMPTS = 4
 FAILED = ("fail", "oom", "segv", "stepfail", "nodir", "badwd")
 
 
-def rounds(stage: str, count: int, product: Product, logins: Logins, slurm: Slurm, jobs: Submitted) -> Counter[str]:
-    """Kill sweeps until `count` were hit in `stage`, in turn before and after a first sweep; the stages hit."""
-    dice = random.Random(f"{stage}-{count}")
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A product, a copy of its state after good sweeps, and how long each stage of a sweep takes."""
+
+    product: Product
+    before: Path
+    times: Timeline
+
+
+@pytest.fixture(scope="module")
+def target(logins: Logins, standard_jobs: Submitted, tmp_path_factory: pytest.TempPathFactory) -> Target:
+    product = Product(tmp_path_factory.mktemp("kill"), logins)
+    assert product.sweep().status == 0
     times = timeline(product, logins)
     before = product.state.with_name("before")
     shutil.copytree(product.state, before)
+    return Target(product, before, times)
+
+
+def rounds(stage: str, count: int, target: Target, logins: Logins, slurm: Slurm, jobs: Submitted) -> Counter[str]:
+    """Kill sweeps until `count` were hit in `stage`, in turn after and before a first sweep; the stages hit."""
+    product, dice = target.product, random.Random(f"{stage}-{count}")
     hit: Counter[str] = Counter()
     for _ in range(count * ATTEMPTS):
         if hit[stage] >= count:
@@ -39,9 +56,9 @@ def rounds(stage: str, count: int, product: Product, logins: Logins, slurm: Slur
         fresh = hit[stage] % 2 == 1
         shutil.rmtree(product.state)
         if not fresh:
-            shutil.copytree(before, product.state)
+            shutil.copytree(target.before, product.state)
         kept = listed(product)
-        killed = kill_in(stage, product, logins, times, dice)
+        killed = kill_in(stage, product, logins, target.times, dice)
         hit[killed.stage] += 1
         check_after(product, kept, slurm, jobs, fresh=fresh)
     return hit
@@ -98,25 +115,18 @@ def hold_tidy(product: Product, sweep: Sweep) -> None:
     assert {handoff["path"] for handoff in sweep.document["handoffs"]} <= files
 
 
-@pytest.fixture
-def product(tmp_path: Path, logins: Logins, standard_jobs: Submitted) -> Product:
-    made = Product(tmp_path, logins)
-    assert made.sweep().status == 0
-    return made
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_sweep_killed_twice_in_each_stage(
-    stage: str, product: Product, logins: Logins, slurm: Slurm, standard_jobs: Submitted
+    stage: str, target: Target, logins: Logins, slurm: Slurm, standard_jobs: Submitted
 ) -> None:
-    hit = rounds(stage, 2, product, logins, slurm, standard_jobs)
+    hit = rounds(stage, 2, target, logins, slurm, standard_jobs)
     assert hit[stage] >= 2, hit
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_sweep_killed_twenty_times_in_each_stage(
-    stage: str, product: Product, logins: Logins, slurm: Slurm, standard_jobs: Submitted
+    stage: str, target: Target, logins: Logins, slurm: Slurm, standard_jobs: Submitted
 ) -> None:
-    hit = rounds(stage, 20, product, logins, slurm, standard_jobs)
+    hit = rounds(stage, 20, target, logins, slurm, standard_jobs)
     assert hit[stage] >= 20, hit

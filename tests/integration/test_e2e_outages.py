@@ -118,7 +118,7 @@ def test_without_slurmctld_the_queue_is_unknown(
         assert sweep.cluster["because"].startswith("queue: ")
         # Accounting answered, and is all that is believed of them: none has ended.
         hold_to_promises(sweep, before)
-        for job in sweep.links:
+        for job in alive(before):
             assert sweep.state(job) in ("RUNNING", "PENDING", "UNKNOWN")
 
 
