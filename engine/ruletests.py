@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sweeprules.engine.catalogue import Catalogue
+from sweeprules.engine.catalogue import Catalogue, FieldDef
 from sweeprules.engine.errors import Mark, Problem, nearest
 from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.evaluate.verdict import judge
-from sweeprules.engine.facts import Ref, World
+from sweeprules.engine.facts import Ref, Subject, World
+from sweeprules.engine.holds import Held
 from sweeprules.engine.language.ast import Choice, Compare, Const, Path, Policy, Test
 from sweeprules.engine.language.node import KIND_WORDS, Node
 from sweeprules.engine.language.shape import quote
 from sweeprules.engine.language.yamltext import scan
-from sweeprules.engine.testdefaults import DEFAULTS
+from sweeprules.engine.testdefaults import DEFAULTS, NOW
 from sweeprules.engine.testexpect import Difference, Expect, differences, read_expect
 from sweeprules.engine.testgiven import Given, read_given
+from sweeprules.engine.testheld import read_held
 from sweeprules.engine.truth import TRUE, Truth
 from sweeprules.engine.verdicts import ConditionProof, RuleProof
 
@@ -35,6 +37,8 @@ class RuleTest:
     mark: Mark
     given: Given
     expects: Mapping[Ref, Expect]
+    held: Held = field(default_factory=dict)
+    """What rules with `for:` had been before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +136,37 @@ def read_test(node: Node, policy: Policy, catalogue: Catalogue) -> tuple[RuleTes
     if problems or given is None or expect is None:
         return None, problems
     facts = DEFAULTS[defaults.text](policy) if defaults is not None else {}
-    world = read_given(given, catalogue, facts, frozenset(policy.decide) | {"bucket_sure"})
+    held = given.get("held")
+    given = replace(given, entries=tuple(entry for entry in given.entries if entry.key != "held"))
+    world = read_given(given, with_metrics(catalogue, policy), facts, frozenset(policy.decide) | {"bucket_sure"})
+    if held is not None:
+        world = _timed(world)
+    states = read_held(held, policy, lambda kind: _about(kind, world), _now(world), problems)
     expects = dict(_expects(expect, world, policy, catalogue, problems))
     problems += world.problems
-    return RuleTest(_name(node), node.mark, world, expects), problems
+    return RuleTest(_name(node), node.mark, world, expects, states), problems
+
+
+def with_metrics(catalogue: Catalogue, policy: Policy) -> Catalogue:
+    """The catalogue with the metrics of a policy among the fields of a step."""
+    step = catalogue.kinds["step"]
+    new = {m.name: FieldDef(m.name, m.type, m.unit) for m in policy.metrics.values() if m.new}
+    kinds = {**catalogue.kinds, "step": replace(step, fields={**step.fields, **new})}
+    return replace(catalogue, kinds=kinds)
+
+
+def _timed(given: Given) -> Given:
+    """The same with a clock: how long something was held can not be told without one."""
+    subjects = dict(given.world.subjects)
+    sweep = next((ref for ref in subjects if ref.kind == "sweep"), Ref("sweep", "sweep-1"))
+    facts = subjects[sweep].facts if sweep in subjects else {}
+    subjects[sweep] = replace(subjects.get(sweep, Subject(sweep, {})), facts={"now": NOW, **facts})
+    return replace(given, world=World(subjects))
+
+
+def _now(given: Given) -> float:
+    values = [s.get("now") for ref, s in given.world.subjects.items() if ref.kind == "sweep"]
+    return next((value for value in values if isinstance(value, int | float)), NOW)
 
 
 def _expects(
@@ -174,10 +205,17 @@ def _rules_named(node: Node) -> Iterator[str]:
 
 
 def _about(kind: str, given: Given) -> Ref | None:
-    """The subject of a kind that a test is about: its own, or the first one that it gives."""
+    """The subject of a kind that a test is about: its own, of steps the newest, else the first one that it gives."""
     if kind == given.about.kind:
         return given.about
+    if kind == "step":
+        return _newest(given)
     return next((ref for ref, s in given.world.subjects.items() if ref.kind == kind and s.judged), None)
+
+
+def _newest(given: Given) -> Ref | None:
+    numbers = {ref: s.get("step") for ref, s in given.world.subjects.items() if ref.kind == "step" and s.judged}
+    return max(numbers, key=lambda ref: n if isinstance(n := numbers[ref], int) else -1, default=None)
 
 
 # ---------------------------------------------------------------- running
@@ -186,7 +224,7 @@ def _about(kind: str, given: Given) -> Ref | None:
 def run_rule_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> RuleTestResult:
     """Judge the world of one test and compare."""
     world, fixed = test.given.world, _fixing(policy, test.given)
-    truths = evaluate(fixed, world)
+    truths = evaluate(fixed, world, test.held)
     verdicts = judge(fixed, world, catalogue, truths)
     found: list[Difference] = []
     for ref, expect in test.expects.items():

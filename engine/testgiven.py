@@ -23,6 +23,7 @@ from sweeprules.engine.facts import (
 from sweeprules.engine.language import quantities
 from sweeprules.engine.language.node import KIND_WORDS, Node
 from sweeprules.engine.language.shape import listed, quote
+from sweeprules.engine.testseries import expanded, is_compact
 
 UNJUDGED = frozenset({"previous", "prior_link"})
 """Relations to what is over: rules read it and are not about it."""
@@ -91,6 +92,8 @@ class _Reader:
         """A relation that the test does not give was not read, except with defaults: nothing hangs on a quiet job."""
         for ref, draft in self._drafts.items():
             if ref.kind in self._defaults and draft.judged:
+                if "steps" in self._catalogue.kinds[ref.kind].relations:
+                    draft.relations.setdefault("steps", Relation())
                 continue
             for relation in self._catalogue.kinds[ref.kind].relations.values():
                 if relation.optional:
@@ -158,6 +161,8 @@ class _Reader:
         missing = self._missing(node)
         partial = node.get("partial")
         members = node.get("members") if partial is not None else node
+        if members is not None and definition.to == "step" and is_compact(members):
+            members = expanded(members, self._catalogue.kinds["step"], self._problems.append)
         if isinstance(missing, Unknown):
             relation = Relation((), Completeness.UNKNOWN, missing.reason)
         elif missing is not None or members is None:
