@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -79,10 +80,23 @@ def _open_streams() -> None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
+def _heed_signals() -> None:
+    """Being told to end unwinds as an interrupt does, so that locks, files and child processes are left in order."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _ended)
+
+
+def _ended(number: int, _frame: object) -> NoReturn:
+    click.echo(f"ended by {signal.Signals(number).name}; nothing of this run was kept", err=True)
+    sys.exit(128 + number)
+
+
 def main() -> NoReturn:
     """Run the command line and exit with a status of the contract; no traceback unless `--debug` was given."""
     debug = "--debug" in sys.argv
     _open_streams()
+    _heed_signals()
     try:
         status = cli.main(standalone_mode=False)
         sys.exit(status if isinstance(status, int) else GOOD)

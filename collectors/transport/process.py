@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import selectors
@@ -18,6 +19,9 @@ from sweeprules.collectors.transport.watch import Stop, Watch
 CHUNK = 65536
 STOP_GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL, and for pipes to drain after their owner is gone."""
+
+_RUNNING: set[int] = set()
+"""Children whose output is read now, by their process ids."""
 
 Spawn = Callable[[Sequence[str], Mapping[str, str]], "subprocess.Popen[bytes]"]
 
@@ -52,6 +56,7 @@ def run(child: subprocess.Popen[bytes], text: bytes, watch: Watch, limits: tuple
     everything of its session that held its streams or ran on when it was stopped.
     """
     started = time.monotonic()
+    _RUNNING.add(child.pid)
     pump = _Pump(child, text, watch, limits)
     try:
         stop = pump.run()
@@ -61,6 +66,7 @@ def run(child: subprocess.Popen[bytes], text: bytes, watch: Watch, limits: tuple
         if child.returncode is None:
             _kill(child.pid, signal.SIGKILL)
             child.wait()
+        _RUNNING.discard(child.pid)
     return Ended(status, bytes(pump.stdout), bytes(pump.stderr), stop, time.monotonic() - started)
 
 
@@ -75,8 +81,11 @@ class _Pump:
         self._watch = watch
         self._limits = limits
         self._selector = selectors.DefaultSelector()
-        for stream, events in ((child.stdin, selectors.EVENT_WRITE), (child.stdout, selectors.EVENT_READ),
-                               (child.stderr, selectors.EVENT_READ)):
+        for stream, events in (
+            (child.stdin, selectors.EVENT_WRITE),
+            (child.stdout, selectors.EVENT_READ),
+            (child.stderr, selectors.EVENT_READ),
+        ):
             if stream is not None:
                 os.set_blocking(stream.fileno(), False)
                 self._selector.register(stream, events)
@@ -191,6 +200,13 @@ def _kill(leader: int, number: signal.Signals) -> None:
             os.kill(member, number)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
+
+
+@atexit.register
+def _end_all() -> None:
+    """A sweep that is told to end leaves no command behind: its threads end with it, what they started would not."""
+    for leader in tuple(_RUNNING):
+        _kill(leader, signal.SIGKILL)
 
 
 def _members(session: int) -> list[int]:
