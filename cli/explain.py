@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sweeprules.cli.main import GOOD
-from sweeprules.cli.options import debug_option, output_option, state_option, unused_options
+from sweeprules.cli.options import debug_option, output_option, state_option, unused_options, width
 
 if TYPE_CHECKING:
     from sweeprules.store.db import Store
@@ -68,7 +68,7 @@ def _explain(
         return GOOD
     from sweeprules.reports.explaining import render
 
-    click.echo("\n".join(render(one, full=full, rule=rule) for one in shown), nl=False)
+    click.echo("\n".join(render(one, full=full, rule=rule, width=width()) for one in shown), nl=False)
     return GOOD
 
 

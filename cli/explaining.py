@@ -22,7 +22,9 @@ from sweeprules.store.db import Store
 from sweeprules.store.kept import JobHit, Stored
 from sweeprules.store.policies import read_policy
 
-ALWAYS = frozenset({"cluster", "run", "prior_link", "next_link", "previous", "sweep", "log_filesystem", "credential"})
+ALWAYS = frozenset(
+    {"cluster", "run", "links", "prior_link", "next_link", "previous", "sweep", "log_filesystem", "credential"}
+)
 
 
 class KeptTruths:
@@ -69,8 +71,23 @@ def _one(store: Store, state: Path, hit: JobHit, rule: str | None) -> Explained:
         exemptions=_exemptions(kept.policy, world, stored, verdict),
         around=world.subjects,
         handoffs=[*_handoffs(ref, verdict.actions)],
+        links=_links(item.subject, stored),
         types=kept.types,
     )
+
+
+def _links(job: Subject, stored: Mapping[Ref, Stored]) -> list[tuple[str, str, tuple[str, ...]]]:
+    run = job.relations.get("run")
+    item = stored.get(run.members[0]) if run is not None and run.members else None
+    members = item.subject.relations["links"].members if item is not None else ()
+    found = []
+    for ref in members:
+        link = stored.get(ref)
+        if ref != job.ref and link is not None:
+            state = link.subject.get("state")
+            flags = tuple(flag.name for flag in link.verdict.flags) if link.verdict is not None else ()
+            found.append((ref.key.partition(":")[2], state if isinstance(state, str) else "UNKNOWN", flags))
+    return found
 
 
 def _sweep(sweep_id: str, now: float) -> dict[Ref, Subject]:

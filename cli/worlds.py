@@ -21,6 +21,7 @@ from sweeprules.engine.site import BrokenRecord, ClusterRecord, Site
 from sweeprules.engine.verdicts import Flag, Verdict
 from sweeprules.store.kept import StartingPoint
 
+NO_PROGRESS = Unknown("not-read", "no collector of this release reads steps or results")
 CADENCE = "default_cadence"
 """The parameter that holds the cadence of a job of which nothing was learned yet."""
 
@@ -99,8 +100,8 @@ def _completed(subject: Subject, known: Mapping[Ref, str], jobs: Sequence[Subjec
     if "cadence" not in facts:
         facts |= _cadence(bucket, facts.get("cluster"), loaded.policy)
         sources["cadence"] = Source("", f"policy parameter {CADENCE}", "")
-    if bucket == "catch-all":
-        facts["progress"] = NOT_APPLICABLE
+    if facts.get("state") == "RUNNING":
+        facts.setdefault("progress", NOT_APPLICABLE if bucket == "catch-all" else NO_PROGRESS)
     return replace(subject, facts=facts, sources=sources)
 
 

@@ -154,9 +154,13 @@ class _Jobs:
             self.memos[f"{self.cluster}:{job_id}"] = reading.memo
         if isinstance(where, FoundLog):
             stat = source(where.observation, where.path)
-            of_tail = source(tail.observation) if tail is not None else stat
             at_stat = ("log.path", "log.source", "log.exists", "log.size", "log.mtime", "log_age")
-            sources |= {name: stat if name in at_stat else of_tail for name in reading.facts}
+            sources |= {
+                name: stat
+                if name in at_stat or tail is None
+                else source(tail.observation, _quoted(name, reading.quotes))
+                for name in reading.facts
+            }
         return reading
 
     def _elsewhere(self, job_id: str, facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
@@ -182,6 +186,10 @@ class _Jobs:
             return Unknown(Reason.NOT_READ, "neither the log nor the exit was read")
         self.signatures[f"{self.cluster}:{job_id}"] = memo
         return signature_text(memo)
+
+
+def _quoted(name: str, quotes: Mapping[str, str]) -> str:
+    return quotes.get(name) or quotes.get(name.rpartition(".")[0], "")
 
 
 def _no_log(facts: Mapping[str, FactValue]) -> dict[str, FactValue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,8 @@ class Explained:
     exemptions: Sequence[tuple[Exemption, Truth, ConditionProof]] = ()
     around: Mapping[Ref, Subject] = field(default_factory=dict)
     handoffs: Sequence[Mapping[str, Any]] = ()
+    links: Sequence[tuple[str, str, tuple[str, ...]]] = ()
+    """The run's other links: job id, state, names of the flags on it."""
     types: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
@@ -135,8 +138,11 @@ def leaves(proof: ConditionProof) -> Iterator[ConditionProof]:
 
 
 def decisive(proof: ConditionProof) -> list[ConditionProof]:
-    """The leaves that carry a proof's truth: parts with the truth of the whole, all the way down."""
-    if not proof.parts:
+    """The leaves that carry a proof's truth: parts with the truth of the whole, all the way down.
+
+    A condition over the members of a fact counts as a leaf: its members have no source of their own.
+    """
+    if not proof.parts or proof.facts:
         return [proof]
     carrying = [p for p in proof.parts if p.truth is proof.truth] or list(proof.parts)
     return [leaf for part in carrying for leaf in decisive(part)]
@@ -157,29 +163,43 @@ def said(leaf: ConditionProof) -> str:
 
 # ---------------------------------------------------------------- text
 
+_FROM = "from "
+_FROM_LINES = 2
+_PATH = 40
 _SCREEN_RULES = 6
 _SCREEN_LEAVES = 6
 
 
-def render(explained: Explained, *, full: bool = False, rule: str | None = None) -> str:
+def render(explained: Explained, *, full: bool = False, rule: str | None = None, width: int = 100) -> str:
     """One screen: the verdict, each fired rule with its numbers and sources, what is unknown, what came nearest.
 
-    `full` prints every rule and fact; `rule` one rule only, whole.
+    `full` prints every rule and fact, uncut; `rule` one rule only, whole. Lines are folded at `width`.
     """
     lines = list(_title(explained))
     if rule is not None:
         chosen = [p for p in explained.proofs if p.rule == rule]
-        return _text(lines + [line for p in chosen for line in _whole(p, explained)])
+        return _text(lines + [line for p in chosen for line in _whole(p, explained)], width, cut=False)
     lines += _flag_section(explained, full)
+    lines += _link_section(explained)
     lines += _quiet_section(explained, full)
     lines += _unknown_section(explained, full)
     if full:
         lines += ["", "Facts", *(_fact_line(n, v, explained) for n, v in sorted(_facts(explained).items()))]
-    return _text(lines)
+    return _text(lines, width, cut=not full)
 
 
-def _text(lines: Sequence[str]) -> str:
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+def _text(lines: Sequence[str], width: int, *, cut: bool) -> str:
+    return "\n".join(folded for line in lines for folded in _folded(line.rstrip(), width, cut=cut)) + "\n"
+
+
+def _folded(line: str, width: int, *, cut: bool) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    pad = " " * (len(line) - len(line.lstrip()))
+    folded = textwrap.wrap(line, width, subsequent_indent=pad + "    ", break_long_words=True, break_on_hyphens=False)
+    if cut and line.startswith(_FROM, len(pad)) and len(folded) > _FROM_LINES:
+        return [*folded[: _FROM_LINES - 1], folded[_FROM_LINES - 1][: width - 1] + "…"]
+    return folded
 
 
 def _title(explained: Explained) -> Iterator[str]:
@@ -233,13 +253,26 @@ def _flag_section(explained: Explained, full: bool) -> list[str]:
     return lines
 
 
+def _link_section(explained: Explained) -> list[str]:
+    """Flags of any link stand on the row; each link is explained under its own id."""
+    if not explained.links:
+        return []
+    said_of = [
+        f"{job_id} {state}" + (f" ({', '.join(flags)})" if flags else "") for job_id, state, flags in explained.links
+    ]
+    return ["", f"Other links of the run: {one_line('; '.join(said_of), 400)}"]
+
+
 def _evidence(proof: RuleProof, explained: Explained, full: bool) -> list[str]:
     lines = [f"      rule {proof.rule} at {proof.file}:{proof.line}"]
     found = [leaf for condition in proof.conditions for leaf in decisive(condition)]
     shown = found if full else found[:_SCREEN_LEAVES]
+    told: set[str] = set()
     for leaf in shown:
         lines.append(f"      {said(leaf)}")
-        lines += [f"        {text}" for text in _origins(leaf, explained)]
+        fresh = [text for text in _origins(leaf, explained) if full or text not in told]
+        told.update(fresh)
+        lines += [f"        {text}" for text in fresh]
     if len(found) > len(shown):
         lines.append(f"      and {len(found) - len(shown)} more (--full)")
     return lines
@@ -251,10 +284,23 @@ def _origins(leaf: ConditionProof, explained: Explained) -> list[str]:
         subject = explained.job if use.ref == explained.job.ref else explained.around.get(use.ref)
         source = subject.sources.get(use.name) if subject else None
         if source is not None and source.command:
-            quoted = f": {one_line(source.line, 100)}" if source.line else ""
-            at = f" at {timestamp(source.at)}" if source.at is not None else ""
-            lines.append(one_line(f"from {source.command} ({source.login}{at}){quoted}", 200))
+            quoted = f": {one_line(source.line, 200)}" if source.line else ""
+            place = " ".join(part for part in (source.login, timestamp(source.at) or "") if part)
+            lines.append(one_line(f"{_FROM}{_short(source.command)}{f' ({place})' if place else ''}{quoted}", 400))
     return lines[:2]
+
+
+def _short(command: str) -> str:
+    """A command as people know it: without the environment it was given, and without its formats."""
+    words = command.split(" ")
+    while words and (words[0] == "env" or "=" in words[0]):
+        words.pop(0)
+    if "--" in words[-2:]:
+        words.remove("--")
+        words[-1] = "…/" + words[-1].rpartition("/")[2] if len(words[-1]) > _PATH else words[-1]
+    return " ".join(
+        words[: next((i for i, word in enumerate(words) if word in ("-o", "--") or "=" in word), len(words))]
+    )
 
 
 def _quiet_section(explained: Explained, full: bool) -> list[str]:

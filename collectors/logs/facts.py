@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
@@ -53,6 +53,8 @@ class LogReading:
 
     facts: Mapping[str, FactValue]
     memo: LogMemo | None = None
+    quotes: Mapping[str, str] = field(default_factory=dict)
+    """The line behind a fact, by the fact's name without its last part (`lines.NAME`), or its whole name."""
     raised: tuple[Raised, ...] = ()
     progressed: bool = False
 
@@ -166,7 +168,17 @@ def _read(
     until = _read_until(data, tail.start, reading)
     stat = found.stat
     memo = LogMemo(found.path, found.source, stat.device, stat.inode, until, started, carried, from_start)
-    return LogReading(MappingProxyType(facts), memo, raised, reading.progressed)
+    return LogReading(MappingProxyType(facts), memo, _quotes(reading, matchers), raised, reading.progressed)
+
+
+def _quotes(reading: Scan, matchers: Sequence[Matcher]) -> dict[str, str]:
+    quotes = {f"lines.{name}": match.line.text for name, match in reading.last.items()}
+    for kind in ("fault", "benign"):
+        names = {matcher.pattern.name for matcher in matchers if matcher.pattern.kind == kind}
+        found = [match.line for name, match in reading.last.items() if name in names]
+        if found:
+            quotes[f"{kind}_lines"] = max(found, key=lambda line: line.position).text
+    return quotes
 
 
 def _read_until(data: bytes, start: int, reading: Scan) -> int:

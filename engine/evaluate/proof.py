@@ -36,10 +36,10 @@ class Prover:
         idx: Index | None = None,
         held: Held = NOTHING_HELD,
     ) -> None:
-        self._policy = policy
+        self.policy = policy
         self._world = world
         self._truths: RuleTruths = truths
-        self._index = idx or index(policy)
+        self.index = idx or index(policy)
         self.lens = Lens(policy, world, truths)
         runs = Runs(self.lens)
         self.looks = Looks(self.lens, runs)
@@ -59,7 +59,7 @@ class Prover:
 
     def rule(self, rule_id: str, ref: Ref) -> RuleProof:
         """Why a rule has its truth on a subject: `needs`, `when`, `unless` and `for`, in that order."""
-        rule = self._policy.rules[rule_id]
+        rule = self.policy.rules[rule_id]
         scope = Scope(self._world.subjects[ref])
         needs = [self._need(rule, name, scope) for name in rule.needs]
         when = self.condition(rule.when, scope)
@@ -145,7 +145,7 @@ class Prover:
         path, test = condition.path, condition.compare
         value = self.lens.value(path, scope)
         rights = [self.lens.right(right, scope) for right in test.rights]
-        truth = compare(test, value, rights, self._policy.patterns)
+        truth = compare(test, value, rights, self.policy.patterns)
         facts = list(self._path_use(path, scope, value))
         for right, worth in zip(test.rights, rights, strict=True):
             facts += self._right_uses(right, scope, worth)
@@ -155,7 +155,7 @@ class Prover:
 
     def _series(self, path: ast.Path, scope: Scope) -> str:
         """What a feature was made of, in words."""
-        feature = self._policy.features.get(path.field) if path.kind == FEATURE_KIND else None
+        feature = self.policy.features.get(path.field) if path.kind == FEATURE_KIND else None
         if feature is None:
             return ""
         start = scope.outer if path.scope == "outer" and scope.outer is not None else scope
@@ -187,7 +187,7 @@ class Prover:
 
     def _flagged(self, condition: ast.Flagged, scope: Scope) -> ConditionProof:
         found = [
-            (rule, self._raised(rule, condition.flag, scope)) for rule in self._index.raisers.get(condition.flag, ())
+            (rule, self._raised(rule, condition.flag, scope)) for rule in self.index.raisers.get(condition.flag, ())
         ]
         truths = [(rule, truth) for rule, truth in found if truth is not None]
         truth = max((t for _, t in truths), default=FALSE)
@@ -199,7 +199,7 @@ class Prover:
         kind = scope.own.ref.kind if isinstance(scope.own, Subject) else ""
         if rule.on == kind and isinstance(scope.own, Subject):
             return self._truths.truth(rule.id, scope.own.ref)
-        if carries(self._policy, rule, flag, kind):
+        if carries(self.policy, rule, flag, kind):
             return carried(self.lens, self._truths, rule, scope.own, self.looks)
         return None
 
@@ -268,7 +268,7 @@ class Prover:
         truths: list[Truth] = []
         gone: set[str] = set()
         parts: list[ConditionProof] = []
-        for rule in self._index.signallers.get((own.ref.kind, item.name), ()):
+        for rule in self.index.signallers.get((own.ref.kind, item.name), ()):
             needs = [self.lens.value(needed_path(name, rule.on), scope) for name in rule.needs]
             absent = [need.reason or "absent" for need in needs if isinstance(need, Absent)]
             gone.update(absent)
@@ -308,12 +308,18 @@ class Prover:
             truth = (
                 UNKNOWN
                 if condition.compare is None
-                else compare(condition.compare, total, rights, self._policy.patterns)
+                else compare(condition.compare, total, rights, self.policy.patterns)
             )
             actual = wording.actual(f"{condition.which} of {condition.of.text}", total)
-        facts = () if members.whole else self._use(scope, condition.of.text, Unknown(members.reason))
+        facts = self._members_used(condition.of, members, scope)
         parts = tuple(p for w, h, _ in rows[:_MEMBERS_SHOWN] if w.truth is not FALSE for p in (w, h) if p.text)
         return ConditionProof(condition.text, truth, actual, needed, line, facts, parts)
+
+    def _members_used(self, of: ast.Path, members: Members, scope: Scope) -> tuple[FactUse, ...]:
+        """The list, map or relation behind a quantifier: a fact with a source, or a relation that is not whole."""
+        if not members.whole:
+            return self._use(scope, of.text, Unknown(members.reason))
+        return () if of.type == "relation" else self._use(scope, of.text, self.lens.value(of, scope))
 
     def _needed(self, test: ast.Compare, scope: Scope) -> str:
         return wording.said(test, [self.lens.right(right, scope) for right in test.rights])
