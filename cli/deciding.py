@@ -55,7 +55,11 @@ def decide(loaded: Loaded, world: World, engine: Engine, *, deadline: float, fau
     flags = (_divergence(result),) if result.diverged else ()
     notes = tuple(f"{rule} was judged by the native evaluator alone: {why}" for rule, why in result.left_out.items())
     if result.skipped:
-        notes += (f"{len(result.skipped)} subjects were judged by the native evaluator alone",)
+        ref, why = next(iter(result.skipped.items()))
+        count = len(result.skipped)
+        notes += (
+            f"subjects that were judged by the native evaluator alone: {count}, first {ref.kind} {ref.key}: {why}",
+        )
     reproducer = result.divergence.reproducer if result.divergence else None
     if result.failure is not None and result.diverged:
         reproducer = {"failure": str(result.failure.kind), "detail": result.failure.detail}

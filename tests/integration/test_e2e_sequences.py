@@ -14,6 +14,9 @@ from tests.testbed.processes import wait_until
 from tests.testbed.slurm import Slurm
 from tests.testbed.ssh import Logins
 
+LONG_LOG = 150_000
+"""Bytes; at first sight only the end of a log is read."""
+
 
 @pytest.fixture
 def bobs(slurm: Slurm, logins: Logins, standard_jobs: Submitted) -> Iterator[Jobs]:
@@ -119,6 +122,19 @@ def test_a_requeued_job_stays_one_row_until_it_is_cancelled(bobs: Jobs, product:
     assert (over.status, over.cluster["queue"], over.state(job)) == (0, "empty", "CANCELLED")
     assert over.cluster_flags == {} and over.flags(job) == set()
     assert product.sweep().cluster["queue"] == "empty"
+
+
+def test_a_log_too_long_to_be_read_whole_is_judged_by_both_evaluators(bobs: Jobs, product: Product) -> None:
+    job = bobs.steady("rl__chatty", every=0.001)
+    bobs.wait(job, "RUNNING")
+    bobs.age_log(job, 0)  # waits for the log
+    wait_until("a long log", lambda: bobs.log(job).stat().st_size > LONG_LOG, deadline=60, every=0.3)
+    sweep = product.sweep()
+    facts = sweep.entry(job)["facts"]
+    assert (sweep.status, facts["log.cut"]) == (0, True)
+    # What was not read may hold more: counts are open at their upper end.
+    assert facts["lines.rl-train-metrics.count"]["sure"] > 0
+    assert sweep.stderr == "", "a subject was left to one evaluator alone"
 
 
 def _queue(slurm: Slurm) -> set[str]:

@@ -53,7 +53,7 @@ def ids_of(label: str, jobs: Submitted) -> tuple[str, ...]:
 def test_a_good_queue_is_believed_and_all_is_complete(swept: Swept) -> None:
     assert (swept.sweep.status, swept.sweep.complete) == (0, True)
     assert (swept.sweep.cluster["status"], swept.sweep.cluster["queue"]) == ("swept", "ok")
-    assert swept.sweep.cluster["login"] == "login01"
+    assert swept.sweep.cluster["login"] == "login01" and swept.sweep.stderr == ""
     assert swept.sweep.cluster_flags == {} and swept.sweep.document["sweep"]["flags"] == []
 
 
