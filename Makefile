@@ -19,8 +19,9 @@ lint: .venv/dev
 
 # What is type-checked is what a user installs: a plain install, in a folder of its own.
 typecheck: .venv/dev
-	@rm -rf build/typed && $(BIN)/pip install -q --no-deps --target build/typed . && cp pyproject.toml build/typed/
-	cd build/typed && MYPYPATH=. ../../$(BIN)/mypy --config-file pyproject.toml --cache-dir ../mypy $(foreach p,$(PACKAGES),-p sweeprules.$(p))
+	@rm -rf build/typed && mkdir -p build && cp pyproject.toml build/
+	@$(BIN)/pip install -q --no-deps --target build/typed . >build/install.log 2>&1 || { cat build/install.log; exit 1; }
+	cd build/typed && MYPYPATH=. ../../$(BIN)/mypy --config-file ../pyproject.toml --cache-dir ../mypy $(foreach p,$(PACKAGES),-p sweeprules.$(p))
 
 imports: .venv/dev
 	$(BIN)/lint-imports

@@ -234,11 +234,10 @@ def more_faults(
         if not found:
             continue
         known = facts.get(f"lines.{name}.count")
-        counts[name] = len(found) + (
-            known.sure if isinstance(known, Interval) else known if isinstance(known, int) else 0
-        )
+        total = len(found) + (known.sure if isinstance(known, Interval) else known if isinstance(known, int) else 0)
+        counts[name] = total
         # Of the other file only the lines near the last output were read.
-        added[f"lines.{name}.count"] = Interval(counts[name], None)
+        added[f"lines.{name}.count"] = Interval(total, None)
         line, fields = found[-1]
         moment = printed_time(line.text, zone)
         if moment is not None:

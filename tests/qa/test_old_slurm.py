@@ -164,3 +164,12 @@ def test_a_log_from_the_future_has_no_age():
     assert age(NOW - 60) == 60
     assert age(NOW + 120) == 0
     assert reason(age(NOW + 3 * 3600)) == "read-failed"
+
+
+def test_a_queue_that_prints_waiting_tasks_as_one_record():
+    waiting = [job("11_4"), job("11_[5-7%3]", "PENDING"), job("12_[1,3,...]", "PENDING")]
+    done = sweep(FakeSession(waiting))
+    assert status(done.gathered) == "swept"
+    assert done.job_ids == ["11_4", "11_5", "11_6", "11_7", "12"]
+    assert [done.job(f"11_{task}").get("state") for task in (4, 5, 6, 7)] == ["RUNNING", *["PENDING"] * 3]
+    assert done.job("12").get("array_id") == "12_[1,3,...]".partition("_")[0]

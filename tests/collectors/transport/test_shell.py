@@ -44,7 +44,7 @@ def octal(*words: str) -> bytes:
 def test_a_hostile_word_reaches_the_program_unchanged(
     word: str, transport: LocalTransport, fakes: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
-    fakes("stat", "printf '%s\\0' \"$@\"; cd /; echo \"$PWD\" >&2")
+    fakes("stat", 'printf \'%s\\0\' "$@"; cd /; echo "$PWD" >&2')
     path = word if word not in ("-", "") else "./-"
     first, second = ask(
         transport,
