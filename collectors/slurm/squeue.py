@@ -42,23 +42,31 @@ def read_queue(observation: Observation, marks: Separators, zone: str, table: Ma
     rows: dict[str, Row] = {}
     problems: list[str] = []
     for record in records:
-        row = _row(record, observation.id, zone, table)
-        if isinstance(row, str):
-            problems.append(row)
+        found = _rows(record, observation.id, zone, table)
+        if isinstance(found, str):
+            problems.append(found)
         else:
-            rows[row.job_id] = row
+            rows |= {row.job_id: row for row in found}
     if not why and problems:
         why = f"{len(problems)} records could not be read: {problems[0]}"
     return Answer(observation, MappingProxyType(rows), problems=tuple(problems), why=why, job_lines=len(records))
 
 
-def _row(record: Record, observation: str, zone: str, table: Mapping[str, Meaning]) -> Row | str:
+def _rows(record: Record, observation: str, zone: str, table: Mapping[str, Meaning]) -> list[Row] | str:
+    """The record's jobs: the waiting tasks of an array one each, also of a squeue that prints them as one."""
     if record.problem:
         return record.problem
     text = dict(zip(_COLUMNS, record.fields, strict=True))
     parsed = parse_id(text["job_id"])
     if parsed is None or parsed.step:
         return f"not a job id: {text['job_id'][:40]!r}"
+    tasks = [JobId(parsed.base, task) for task in parsed.tasks or ()]
+    return [_row(one, text, record, observation, zone, table) for one in tasks or [parsed]]
+
+
+def _row(
+    parsed: JobId, text: Mapping[str, str], record: Record, observation: str, zone: str, table: Mapping[str, Meaning]
+) -> Row:
     state = read_state(text["state"], table)
     submitted = read_time(text["submitted"], zone)
     facts: dict[str, FactValue] = {
@@ -93,9 +101,10 @@ def _row(record: Record, observation: str, zone: str, table: Mapping[str, Meanin
 
 
 def id_facts(parsed: JobId, array_id: str) -> dict[str, FactValue]:
-    """Array and component facts of an id; absent where the job is neither."""
+    """Array and component facts of an id; absent where the job is neither. A task list that was cut is an array's."""
+    of_array = parsed.task is not None or parsed.tasks is None
     return {
-        "array_id": (array_id or str(parsed.base)) if parsed.task is not None else ABSENT,
+        "array_id": (array_id or str(parsed.base)) if of_array else ABSENT,
         "array_index": parsed.task if parsed.task is not None else ABSENT,
         "het_index": parsed.het if parsed.het is not None else ABSENT,
     }
