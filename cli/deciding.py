@@ -14,6 +14,7 @@ from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.evaluate.verdict import judge
 from sweeprules.engine.facts import Ref, World
+from sweeprules.engine.holds import NOTHING_HELD, Held
 from sweeprules.engine.verdicts import Flag, Verdict
 
 Engine = Literal["checked", "native", "durable"]
@@ -42,13 +43,16 @@ def choose_engine(asked: Engine) -> tuple[Engine, str]:
     return "native", f"durable-rules can not be had here ({why}); the native evaluator runs alone"
 
 
-def decide(loaded: Loaded, world: World, engine: Engine, *, deadline: float, fault: str) -> Decided:
+def decide(
+    loaded: Loaded, world: World, engine: Engine, *, held: Held = NOTHING_HELD, deadline: float, fault: str
+) -> Decided:
     """Judge a world. Verdicts are the native evaluator's, whatever the other finds, crashes on or takes too long for.
 
-    `deadline` is in seconds. Under `durable` the same verdicts stand; only what does not agree is flagged more loudly.
+    `held` is what rules with `for:` had been before this sweep; `deadline` is in seconds. Under `durable` the same
+    verdicts stand.
     """
-    truths = evaluate(loaded.policy, world)
-    verdicts = judge(loaded.policy, world, loaded.catalogue, truths)
+    truths = evaluate(loaded.policy, world, held)
+    verdicts = judge(loaded.policy, world, loaded.catalogue, truths, held)
     if engine == "native":
         return Decided(truths, verdicts, (), None, ())
     result = check(loaded.policy, world, truths, deadline=deadline, fault=fault)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,11 @@ def _check_rule(rule: str | None, policy: Policy) -> None:
 
 def _proofs(policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref) -> list[Any]:
     prover = Prover(policy, world, _truths(stored))
-    return [prover.rule(rule.id, ref) for rule in policy.rules.values() if rule.on == "job"]
+    proofs = [prover.rule(rule.id, ref) for rule in policy.rules.values() if rule.on == "job"]
+    verdict = stored[ref].verdict
+    kept = verdict.truths if verdict is not None else {}
+    # What had been held before that sweep is not kept with it: of a rule with `for:` the sweep's own word counts.
+    return [replace(proof, truth=kept.get(proof.rule, proof.truth)) for proof in proofs]
 
 
 def _truths(stored: Mapping[Ref, Stored]) -> Any:

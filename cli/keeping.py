@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from sweeprules.cli.held import HOLDS, to_data
 from sweeprules.cli.sweep import Start, Swept
 from sweeprules.handoffs.identity import path_of
 from sweeprules.store.cassette import Cassette
@@ -28,6 +29,7 @@ def cassette_of(start: Start, swept: Swept) -> Cassette:
             "since": start.since,
             "chosen": None if start.chosen is None else [*sorted(start.chosen)],
             "nonces": dict(start.nonces),
+            "priors": {name: prior.to_data() for name, prior in start.priors.items()},
         },
     }
     return Cassette(
@@ -64,7 +66,7 @@ def keep(store: Store, state: Path, start: Start, swept: Swept) -> None:
             subjects=swept.world.subjects.values(),
             verdicts=swept.verdicts,
             rows=swept.rows,
-            prior_site={"collectors": swept.prior.to_data()},
+            prior_site={"collectors": swept.prior.to_data(), HOLDS: to_data(swept.held)},
             since=swept.since,
             cassette=cassette_of(start, swept),
         )

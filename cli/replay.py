@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -83,6 +84,7 @@ def recorded_site(tape: Cassette, folder: Path, rules: Path | None) -> Loaded:
     root = folder / (tape.site or "site")
     for name, text in tape.files.items():
         write_atomic(_inside(root, name), text.encode("utf-8"))
+    _stand_in(root, tape.files)
     if rules is not None:
         source = rules / "rules" if (rules / "rules").is_dir() else rules
         for path in sorted((root / "rules").rglob("*.yaml")):
@@ -90,6 +92,25 @@ def recorded_site(tape: Cassette, folder: Path, rules: Path | None) -> Loaded:
         for path in sorted(source.rglob("*.yaml")):
             write_atomic(root / "rules" / path.relative_to(source), path.read_bytes())
     return compile_site(SiteChoice(root, "--site"))
+
+
+def _stand_in(root: Path, files: Mapping[str, str]) -> None:
+    """An empty file for each recording that a record replays: its answers are among the cassette's own."""
+    from sweeprules.engine.errors import PolicyError
+    from sweeprules.engine.language.yamltext import read
+
+    for name, text in files.items():
+        if not name.endswith("/cluster.yaml"):
+            continue
+        try:
+            reach = read(text, name).get("reach")
+        except PolicyError:
+            continue  # a broken record is said to be one when the site is compiled
+        recording = reach.get("cassette") if reach is not None else None
+        if recording is not None and isinstance(recording.value, str):
+            path = _inside(root, f"{name.rpartition('/')[0]}/{recording.value}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
 
 
 def _inside(root: Path, name: str) -> Path:

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sweeprules.cli.deciding import Engine, choose_engine
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.sweep import Start
+from sweeprules.collectors.prior import Prior
 from sweeprules.collectors.transport.command import Transport
 from sweeprules.collectors.transport.connect import transport_for
 from sweeprules.collectors.transport.replay import ReplayTransport
@@ -53,6 +54,7 @@ def start_of(loaded: Loaded, request: Request, before: StartingPoint, nonce: str
         chosen=request.chosen,
         fault=os.environ.get(FAULT, ""),
         nonces={name: tape.nonce for name, tape in tapes.items()},
+        priors={name: _prior_of(tape) for name, tape in tapes.items()},
     )
     return start, (note,) if note else ()
 
@@ -92,7 +94,15 @@ def replay_start(loaded: Loaded, tape: Cassette, deadline: float, fault: str = "
         chosen=None if chosen is None else frozenset(chosen),
         fault=fault,
         nonces=cast("Mapping[str, str]", clock.get("nonces") or {}),
+        priors={
+            name: Prior.from_data(data) for name, data in cast("Mapping[str, Any]", clock.get("priors") or {}).items()
+        },
     )
+
+
+def _prior_of(tape: Cassette) -> Prior:
+    site = cast("Mapping[str, Any]", tape.prior.get("site") or {})
+    return Prior.from_data(site.get("collectors") or {})
 
 
 def _of(observations: Iterable[Observation], cluster: str) -> list[Observation]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sweeprules.cli import gathering, worlds
+from sweeprules.cli import gathering, held, worlds
 from sweeprules.cli.deciding import Decided, Engine, decide
 from sweeprules.cli.gathering import Sessions, side_by_side
 from sweeprules.cli.history import dated
@@ -25,6 +25,7 @@ from sweeprules.collectors.transport.allow import CommandRefused
 from sweeprules.collectors.transport.command import Transport
 from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.facts import FactValue, Ref, Subject, World
+from sweeprules.engine.holds import Held, advance
 from sweeprules.engine.observation import Observation
 from sweeprules.engine.site import BrokenRecord, ClusterRecord
 from sweeprules.engine.verdicts import Verdict
@@ -45,7 +46,8 @@ class Start:
     """All that a sweep is made from. Times are epoch seconds; `deadline` is in seconds of `time.monotonic()`.
 
     `since` replaces the last good sweep of every cluster. `clock` gives the end of the sweep: the machine's clock, or
-    the recorded one in a replay. `nonces` are those of clusters that replay a recording of their own.
+    the recorded one in a replay. `nonces` and `priors` are those of clusters that replay a recording of their
+    own: they are asked what was asked then.
     """
 
     loaded: Loaded
@@ -62,6 +64,7 @@ class Start:
     chosen: frozenset[str] | None = None
     fault: str = ""
     nonces: Mapping[str, str] = field(default_factory=dict)
+    priors: Mapping[str, Prior] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Swept:
     handoffs: tuple[Handoff, ...]
     since: Since
     prior: Prior
+    held: Held
     observations: tuple[Observation, ...]
     finished: float
     complete: bool
@@ -105,7 +109,12 @@ def sweep(start: Start) -> Swept:
     finally:
         sessions.close()
     decided = decide(
-        start.loaded, world, start.engine, deadline=max(5.0, start.deadline - time.monotonic()), fault=start.fault
+        start.loaded,
+        world,
+        start.engine,
+        held=held.from_data(start.before.site.get(held.HOLDS)),  # type: ignore[arg-type]
+        deadline=max(5.0, start.deadline - time.monotonic()),
+        fault=start.fault,
     )
     return _finish(start, seen, world, buckets, decided, prior, sessions.observations())
 
@@ -165,7 +174,7 @@ def _blocked_head(record: BrokenRecord) -> ClusterHead:
 def _gather(start: Start, records: list[ClusterRecord], sessions: Sessions, prior: Prior) -> list[_Seen]:
     def one(record: ClusterRecord) -> tuple[Gathered, Normalised]:
         nonce = start.nonces.get(record.name, start.nonce)
-        gathered = gather_first(record, sessions[record.name], prior, start.now, nonce)
+        gathered = gather_first(record, sessions[record.name], start.priors.get(record.name, prior), start.now, nonce)
         return gathered, normalise(gathered, start.loaded.policy.patterns)
 
     done, failed = side_by_side(records, one, sessions.deadline, "gathered")
@@ -288,6 +297,7 @@ def _finish(
         tuple(handoffs),
         since,
         remember(prior, pairs, world.subjects.values(), buckets, start.now),
+        advance(held.from_data(start.before.site.get(held.HOLDS)), decided.truths.looks(), start.now, start.id),  # type: ignore[arg-type]
         observations,
         finished,
         complete,
