@@ -59,6 +59,12 @@ def interleaved(engines: Sequence[str], count: int, repeats: int) -> Mapping[str
     return {engine: sample(found) for engine, found in rows.items()}
 
 
+def in_turn(engine: str, counts: Sequence[int], repeats: int) -> list[Sample]:
+    """Measure one engine at several sizes in turn, so often."""
+    rows = [[one(engine, count) for count in counts] for _ in range(repeats)]
+    return [sample(found) for found in zip(*rows, strict=True)]
+
+
 def one(engine: str, count: int) -> Mapping[str, Any]:
     """One measurement in a process of its own."""
     return json.loads(_output([sys.executable, "-m", "bench.one", engine, str(count)]))
