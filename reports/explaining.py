@@ -237,6 +237,8 @@ def _flag_section(explained: Explained, full: bool) -> list[str]:
     for flag in flags:
         tail = " (exempt)" if flag.exempt else " (resolved)" if flag.resolved else ""
         lines.append(f"  {MARKS[flag.severity]} {flag.name}{tail}: {one_line(flag.message, 300)}")
+        if flag.covers:
+            lines.append(f"      stands for {', '.join(flag.covers)}")
         if flag.explained_by:
             lines.append(f"      explained by {', '.join(flag.explained_by)}")
         proof = fired.get(flag.rule)

@@ -57,7 +57,7 @@ def record(room: Path) -> int:
     clusters = {name: {**given, "raw_record": live(name, files)} for name, given in step.clusters.items()}
     for name in clusters:
         tape = room / f"{name}.cassette"
-        swept = Step(0.0, clusters, step.site, ("--cluster", name, "--cassette", str(tape)), {})
+        swept = Step(0.0, clusters, {}, rules(), ("--cluster", name, "--cassette", str(tape)), {})
         shutil.rmtree(runner.state, ignore_errors=True)
         seen = runner.sweep(swept)
         if not tape.exists():
@@ -69,6 +69,11 @@ def record(room: Path) -> int:
         replace(whole, site="demo", files={}, observations=moved).write(out)
         sys.stdout.write(f"{out.relative_to(DEMO.parent)}: {len(moved)} observations\n")
     return 0
+
+
+def rules() -> dict[str, Any]:
+    """The demo's own policies: they decide what is looked at twice."""
+    return {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in (DEMO / "rules").glob("*.yaml")}
 
 
 def live(name: str, files: str) -> str:

@@ -65,7 +65,7 @@ def place(tmp_path: Path, version: str = "22.05.8", **login: object) -> World:
     }
     cluster = {"slurm": version, "logins": {"login01": login}, "jobs": jobs}
     world = World(tmp_path)
-    world.set(Step(0.0, {"c": cluster}, {}, (), {}), moment(NOW), clock=True)
+    world.set(Step(0.0, {"c": cluster}, {}, {}, (), {}), moment(NOW), clock=True)
     return world
 
 

@@ -22,7 +22,6 @@ of the clusters' files.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -191,9 +190,18 @@ def _shown(expect: Json, seen: Seen) -> Iterator[str]:
     yield from (f"no handoff has {part!r}" for part in expect.get("handoff_text", []) if part not in everything)
     for word in expect.get("never", []):
         pattern = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
-        for where, text in (("text", seen.text), ("markdown", seen.markdown), ("JSON", json.dumps(seen.document))):
+        for where, text in (("text", seen.text), ("markdown", seen.markdown), ("JSON", _said(seen.document))):
             if found := pattern.search(text):
                 yield f"the {where} says {word!r}: ...{text[max(0, found.start() - 60) : found.end() + 40]!r}"
+
+
+def _said(value: Any) -> str:
+    """Every text value of a document; its keys are the contract's, or names of facts, and say nothing of a job."""
+    if isinstance(value, Mapping):
+        return "\n".join(_said(one) for one in value.values())
+    if isinstance(value, list):
+        return "\n".join(_said(one) for one in value)
+    return str(value)
 
 
 def _repeated(expect: Json, seen: Seen, before: Seen | None) -> Iterator[str]:

@@ -3,6 +3,7 @@
     about: S09, a silent wedge              one line for people
     now: 2026-07-11T09:00:00Z               the clock of the first sweep (default); `real` for this machine's
     site: {...}                             more for sweeprules.yaml
+    rules: {NAME: {...}}                    policies of the site, a file each
     clusters: {NAME: {...}}                 see `world`
     run: [ARG, ...]                         more arguments of `sweeprules run`
     expect: {...}                           see `expect`
@@ -25,8 +26,8 @@ from typing import Any
 import yaml
 
 DEFAULT_NOW = "2026-07-11T09:00:00Z"
-_TOP = {"about", "now", "site", "clusters", "run", "expect", "then", "cases"}
-_STEP = {"after", "site", "clusters", "run", "expect"}
+_TOP = {"about", "now", "site", "rules", "clusters", "run", "expect", "then", "cases"}
+_STEP = {"after", "site", "rules", "clusters", "run", "expect"}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d)")
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -38,6 +39,7 @@ class Step:
     offset: float
     clusters: Mapping[str, Any]
     site: Mapping[str, Any]
+    rules: Mapping[str, Any]
     run: tuple[str, ...]
     expect: Mapping[str, Any]
 
@@ -70,19 +72,19 @@ def read(path: Path) -> Iterator[Scenario]:
 def _scenario(name: str, document: dict[str, Any]) -> Scenario:
     told = document.get("now", DEFAULT_NOW)
     now = None if told == "real" else moment(told)
-    world = {"clusters": document.get("clusters", {}), "site": document.get("site", {})}
+    world = {part: document.get(part, {}) for part in ("clusters", "site", "rules")}
     run = document.get("run", [])
     steps = [_step(0.0, world, run, document.get("expect", {}))]
     for later in document.get("then", []):
         _known(later, _STEP, f"{name}: then")
-        world = merged(world, {key: later[key] for key in ("clusters", "site") if key in later})
+        world = merged(world, {key: later[key] for key in ("clusters", "site", "rules") if key in later})
         offset = steps[-1].offset + span(later.get("after", "0s"))
         steps.append(_step(offset, world, later.get("run", run), later.get("expect", {})))
     return Scenario(name, document.get("about", ""), now, tuple(steps))
 
 
 def _step(offset: float, world: Mapping[str, Any], run: list[str], expect: Mapping[str, Any]) -> Step:
-    return Step(offset, world["clusters"], world["site"], tuple(run), expect)
+    return Step(offset, world["clusters"], world["site"], world["rules"], tuple(run), expect)
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,9 +109,11 @@ def _known(document: Mapping[str, Any], keys: set[str], where: str) -> None:
 
 
 def span(text: str | int | float) -> float:
-    """Seconds of `6h30m`; a plain number is seconds."""
+    """Seconds of `6h30m` or `-2h`; a plain number is seconds."""
     if isinstance(text, int | float):
         return float(text)
+    if text.startswith("-"):
+        return -span(text[1:])
     parts = _SPAN.findall(text)
     if "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f"not a time span: {text!r}")

@@ -2,7 +2,7 @@
 
 A cluster: {slurm: "22.05.8", user: alice, users: [..], zone: UTC, reach: {...}, record: {more of cluster.yaml},
 raw_record: TEXT or false for none, logins: {HOST: {ssh: FAILURE, squeue: FAILURE, sacct: .., scontrol: .., sinfo: ..}},
-jobs: {ID: JOB}, tables: {NAME: {ID: JOB}}, files: {PATH: FILE}, reservations: [...]}. A failure is a name of
+jobs: {ID: JOB}, tables: {NAME: {ID: JOB}}, files: {PATH: FILE}, reservations: [..], clock: 2h}. A failure is a name of
 `fakes/fail.py`, `{table: NAME}` for another table of jobs laid over the first, or a list with one of these a call.
 A file: {age: 6h30m, text: ..., lines: [..]}, {cert: {from: -13h, to: -1h}} for a signed ssh certificate, or
 {loop: true} for a link to itself, which nobody can read; paths are below the cluster's folder. A job's `log` is such a
@@ -31,7 +31,7 @@ FAKES = Path(__file__).parent / "fakes"
 PROGRAMS = ("squeue", "sacct", "scontrol", "sinfo")
 _CLUSTER = {
     "slurm", "user", "users", "zone", "reach", "record", "raw_record", "logins", "jobs", "tables", "files",
-    "reservations",
+    "reservations", "clock",
 }  # fmt: skip
 _REACH = {"connect_timeout": "5s", "command_timeout": "20s"}
 
@@ -57,7 +57,7 @@ class World:
             for host, answers in (given.get("logins") or {"login01": {}}).items():
                 logins[host] = _login(name, answers or {}, tables)
                 self._fakes(host, clock=clock)
-        world = {"now": now if clock else None, "sweep": self._sweeps, "clusters": clusters, "logins": logins}
+        world = {"clock": clock, "sweep": self._sweeps, "clusters": clusters, "logins": logins}
         (self.net / "world.json").write_text(json.dumps(world), "utf-8")
         self._write_site(step)
         _program(self.net / "bin" / "ssh", FAKES / "ssh.py", str(self.net / "world.json"))
@@ -82,6 +82,7 @@ class World:
         return ":".join((str(self.net / "bin"), *local, str(Path(sys.executable).parent), "/usr/bin", "/bin"))
 
     def _cluster(self, name: str, given: Mapping[str, Any], now: float) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+        now += span(given.get("clock", 0))
         root = self.root / "clusters" / name
         (root / "work").mkdir(parents=True, exist_ok=True)
         user = given.get("user", "alice")
@@ -93,6 +94,7 @@ class World:
         }
         users = {person: 5001 + number for number, person in enumerate(given.get("users", [user, "bob"]))}
         data = {
+            "now": now,
             "version": given.get("slurm", "22.05.8"),
             "zone": given.get("zone", "UTC"),
             "users": users,
@@ -126,6 +128,10 @@ class World:
         self.site.mkdir(parents=True, exist_ok=True)
         settings = {"extends": "builtin", **step.site}
         (self.site / "sweeprules.yaml").write_text(yaml.safe_dump(settings, sort_keys=False), "utf-8")
+        shutil.rmtree(self.site / "rules", ignore_errors=True)
+        (self.site / "rules").mkdir()
+        for name, policy in step.rules.items():
+            (self.site / "rules" / f"{name}.yaml").write_text(yaml.safe_dump(policy, sort_keys=False), "utf-8")
         for name, given in step.clusters.items():
             folder = self.site / "ops" / name
             folder.mkdir(parents=True)

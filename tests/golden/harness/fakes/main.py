@@ -28,8 +28,8 @@ def main() -> int:
     with open(world_path, encoding="utf-8") as stream:
         world = json.load(stream)
     folder = os.path.dirname(world_path)
-    now = world["now"] if world["now"] is not None else time.time()
     place = world["logins"][login]
+    now = world["clusters"][place["cluster"]]["now"] if world["clock"] else time.time()
     cluster = Cluster(world["clusters"][place["cluster"]], now)
     note(folder, {"login": login, "cluster": place["cluster"], "argv": [program, *argv]})
     if program == "date":
