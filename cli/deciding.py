@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from sweeprules.cli.loading import Loaded
-from sweeprules.engine.durable.checked import CheckResult, available, check
+from sweeprules.engine.durable.checked import CheckResult, available, check, with_exemptions
 from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.evaluate.verdict import judge
@@ -55,7 +55,9 @@ def decide(
     verdicts = judge(loaded.policy, world, loaded.catalogue, truths, held)
     if engine == "native":
         return Decided(truths, verdicts, (), None, ())
-    result = check(loaded.policy, world, truths, deadline=deadline, fault=fault)
+    exempted = any(verdict.exempted for verdict in verdicts.values())
+    compared = with_exemptions(truths, verdicts) if exempted else truths
+    result = check(loaded.policy, world, compared, deadline=deadline, fault=fault)
     flags = (_divergence(result),) if result.diverged else ()
     notes = tuple(f"{rule} was judged by the native evaluator alone: {why}" for rule, why in result.left_out.items())
     if result.skipped:
