@@ -13,6 +13,7 @@ from sweeprules.engine.durable.run import DurableTruths, Session, run
 from sweeprules.engine.durable.runner import Child, ChildLostError, DurableFailure, available
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import Ref, World
+from sweeprules.engine.holds import NOTHING_HELD, Held
 from sweeprules.engine.language.ast import Policy
 from sweeprules.engine.truth import FALSE, TRUE, Truth
 from sweeprules.engine.verdicts import Verdict
@@ -72,20 +73,22 @@ def run_durable(
     fault: str = "",
     session: Session | None = None,
     compiled: Program | None = None,
+    held: Held = NOTHING_HELD,
 ) -> DurableTruths | DurableFailure:
     """The true (and false) sets by durable-rules alone.
 
     `given` are truths for the subjects that can not be encoded. `fault` is the value of SWEEPRULES_ENGINE_FAULT. A
-    `session` keeps one child over many runs and then sets the deadline itself.
+    `session` keeps one child over many runs and then sets the deadline itself. `held` is what rules with `for:` had
+    been.
     """
     try:
         if session is not None:
-            return run(compiled or program(policy), policy, world, session, given or {})
+            return run(compiled or program(policy), policy, world, session, given or {}, held)
         with Child(deadline, fault) as child:
             # The child starts while the policy is compiled.
             made = compiled or program(policy)
             child.greet()
-            return run(made, policy, world, Session(child), given or {})
+            return run(made, policy, world, Session(child), given or {}, held)
     except ChildLostError as lost:
         return lost.failure
     except Exception as error:  # noqa: BLE001  whatever is wrong with the check must never end the sweep that it checks
@@ -101,9 +104,16 @@ def check(
     fault: str = "",
     session: Session | None = None,
     compiled: Program | None = None,
+    held: Held = NOTHING_HELD,
 ) -> CheckResult:
-    """Compare durable-rules with the truths of the native evaluator (`exemption:ID` keys are compared where given)."""
-    found = run_durable(policy, world, truths, deadline=deadline, fault=fault, session=session, compiled=compiled)
+    """Compare durable-rules with the truths of the native evaluator (`exemption:ID` keys are compared where given).
+
+    What rules with `for:` had been is `held`, or else what the native evaluator was given.
+    """
+    states = held or (truths.held if isinstance(truths, Truths) else NOTHING_HELD)
+    found = run_durable(
+        policy, world, truths, deadline=deadline, fault=fault, session=session, compiled=compiled, held=states
+    )
     if isinstance(found, DurableFailure):
         return CheckResult("unavailable" if found.kind == "unavailable" else "failed", failure=found)
     differences = tuple(sorted(_differences(truths, found)))

@@ -16,6 +16,7 @@ from sweeprules.engine.durable.dnf import (
     Evaluable,
     Field,
     Form,
+    Held,
     Holds,
     Key,
     Lowered,
@@ -28,6 +29,7 @@ from sweeprules.engine.durable.leaves import ABSENT, KNOWN, UNKNOWN
 from sweeprules.engine.durable.lower import Findings, Lowering
 from sweeprules.engine.durable.values import Here, Values
 from sweeprules.engine.facts import NOT_READ, Absent, FactValue, Interval, Ref, Subject, Unknown
+from sweeprules.engine.language.ast import Hold
 from sweeprules.engine.truth import Truth
 
 Get = Callable[[Subject], FactValue]
@@ -43,6 +45,9 @@ class Finished(Findings, Protocol):
 
     def carried(self, rule: str, subject: Subject) -> Truth:
         """The truth of a rule about steps or runs, as it counts for a job."""
+
+    def held(self, rule: str, hold: Hold, subject: Subject) -> Truth:
+        """Whether a rule that is true now has been so for long enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class Columns:
         return tuple(Reader(self._get(origin, kind), tuple(writes)) for origin, writes in grouped.items())
 
     def _get(self, origin: Origin, kind: str) -> Get:
-        values, lowering, found = self._values, self._lowering, self._found
+        values, lowering = self._values, self._lowering
         match origin:
             case Field():
                 return self._field(origin, kind)
@@ -81,14 +86,22 @@ class Columns:
                 return lambda s: lowering.counted(count, Here(s))
             case Lowered(condition=condition):
                 return lambda s: int(lowering.truth(condition, Here(s)))
+            case Evaluable(of=quorum):
+                return lambda s: lowering.evaluable(quorum, Here(s))
+        return self._finished(origin)
+
+    def _finished(self, origin: Holds | RuleTruth | Carried | Held | Blocked) -> Get:
+        """What is read of finished rulesets."""
+        found = self._found
+        match origin:
             case Holds(node=node):
                 return lambda s: int(found.holds(node, s.ref))
             case RuleTruth(rule=rule):
                 return lambda s: int(found.ruled(rule, s.ref))
             case Carried(rule=rule):
                 return lambda s: int(found.carried(rule, s))
-            case Evaluable(of=quorum):
-                return lambda s: lowering.evaluable(quorum, Here(s))
+            case Held(rule=rule, hold=hold):
+                return lambda s: int(found.held(rule, hold, s))
             case Blocked(of=quorum):
                 return lambda s: int(found.blocked(quorum, Here(s)))
 

@@ -24,6 +24,7 @@ from sweeprules.engine.durable.dnf import (
     Evaluable,
     Field,
     Formula,
+    Held,
     Holds,
     Is,
     Key,
@@ -147,6 +148,14 @@ class Compiler:
         return either([body, *(one(Is(column, "eq", ABSENT)) for column in needs)])
 
     def _body(self, rule: Rule, want: bool) -> Formula:
+        """What the rule says, and that it has been so for long enough."""
+        body = self._said(rule, want)
+        if rule.hold is None:
+            return body
+        long_enough = one(Is(Column(Held(rule.id, rule.hold), "c"), "eq", 2 if want else 0))
+        return self._conjunction([body, long_enough], rule.on) if want else either([body, long_enough])
+
+    def _said(self, rule: Rule, want: bool) -> Formula:
         """`when` and not `unless`; an unknown `unless` holds the rule back unless it says to fire."""
         when = self.formula(rule.when, rule.on, want)
         if rule.unless is None:

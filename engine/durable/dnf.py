@@ -12,7 +12,7 @@ from itertools import product
 from typing import Literal
 
 from sweeprules.engine.facts import Value
-from sweeprules.engine.language.ast import AtLeast, Condition, Path, Quantified, Right
+from sweeprules.engine.language.ast import AtLeast, Condition, Hold, Path, Quantified, Right
 
 Key = tuple[str, ...]
 """A node of the program: ("rule", id, "true"), ("flag", name, kind, "false"), ("or", number), ..."""
@@ -72,6 +72,14 @@ class Carried:
     rule: str
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Whether a rule with `for:` that is true now has been so for long enough: 0 no, 1 unknown, 2 yes."""
+
+    rule: str
+    hold: Hold
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluable:
     """How many operands of a quorum are true or false."""
@@ -86,7 +94,7 @@ class Blocked:
     of: AtLeast
 
 
-Origin = Field | RightSide | Counted | Lowered | Holds | RuleTruth | Carried | Evaluable | Blocked
+Origin = Field | RightSide | Counted | Lowered | Holds | RuleTruth | Carried | Held | Evaluable | Blocked
 
 Form = Literal["n", "l", "h", "u", "d", "s", "a", "b", "w", "p", "c"]
 """How a column is encoded, and the letter its name starts with: n a number, l and h the sure and the possible end of a

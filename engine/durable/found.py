@@ -11,14 +11,17 @@ from typing import cast
 
 from sweeprules.engine.durable.dnf import Key
 from sweeprules.engine.durable.lower import Lowering
+from sweeprules.engine.durable.series import Series
 from sweeprules.engine.durable.values import Here, Many, Values
 from sweeprules.engine.evaluate import settle
-from sweeprules.engine.evaluate.plan import CARRIED, DECIDE_KIND, Index
+from sweeprules.engine.evaluate.plan import CARRIED, DECIDE_KIND, FEATURE_KIND, Index
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.resolve import Scope
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import Absent, FactValue, Ref, Subject, Unknown, World
-from sweeprules.engine.language.ast import Add, AtLeast, Path, Policy, Rule, Set
+from sweeprules.engine.holds import NOTHING_HELD
+from sweeprules.engine.holds import Held as States
+from sweeprules.engine.language.ast import Add, AtLeast, Hold, Path, Policy, Rule, Set
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth, of
 
 Given = Mapping[Ref, Mapping[str, Truth]]
@@ -28,7 +31,7 @@ Given = Mapping[Ref, Mapping[str, Truth]]
 class Found:
     """The findings of one run. Subjects in `skipped` have the truths that were given for them, else unknown ones."""
 
-    def __init__(self, policy: Policy, world: World, idx: Index, given: Given) -> None:
+    def __init__(self, policy: Policy, world: World, idx: Index, given: Given, held: States = NOTHING_HELD) -> None:
         self.policy = policy
         self.world = world
         self.index = idx
@@ -38,6 +41,8 @@ class Found:
         self._fields: dict[tuple[str, str], dict[Ref, FactValue]] = {}
         self.values = Values(policy, world, self.field)
         self.lowering = Lowering(self.values, self)
+        self.series = Series(self.values, self.lowering)
+        self._states = held
 
     # ------------------------------------------------------------ truths
 
@@ -73,8 +78,18 @@ class Found:
         members = self.values.many(Path((), back, to, "relation"), subject)
         if not isinstance(members, Many):
             return UNKNOWN if isinstance(members, Unknown) else FALSE
-        truths = [self.ruled(rule, m.ref) for m in members.items if isinstance(m, Subject) and m.judged]
+        about = self.policy.rules[rule]
+        judged = [m for m in members.items if isinstance(m, Subject) and m.judged]
+        if about.on == FEATURE_KIND:
+            judged = [step for step in judged if self.series.looks(about, step)]
+        truths = [self.ruled(rule, member.ref) for member in judged]
         return max([UNKNOWN if members.open else FALSE, *truths])
+
+    def held(self, rule: str, hold: Hold, subject: Subject) -> Truth:
+        """Whether a rule that is true now has been so for long enough."""
+        here = Here(subject)
+        now = self.values.path(Path(("sweep",), "now", "sweep", "time"), here)
+        return self.series.held(hold, here, self._states.get((rule, subject.ref)), now)
 
     def signalled(self, signal: str, subject: Subject) -> Truth | None:
         """The truth of a signal; None where every rule that gives it needs something that is absent."""
@@ -104,7 +119,11 @@ class Found:
         return None if values is None else values.get(ref)
 
     def decide(self, kind: str, name: str) -> None:
-        """Give a decided field its value on every judged subject of its kind."""
+        """Give a decided field its value on every judged subject of its kind, a feature on every step."""
+        if (kind, name) in self.index.features:
+            steps = [s for s in self.world.subjects.values() if s.ref.kind == kind]
+            self._fields[kind, name] = {s.ref: self.series.feature(self.policy.features[name], s) for s in steps}
+            return
         subjects = [s for s in self.world.subjects.values() if s.judged and s.ref.kind == kind]
         listed = "bucket" if name == "bucket_sure" else name
         if kind == DECIDE_KIND and listed in self.policy.decide:

@@ -10,7 +10,7 @@ from sweeprules.engine.durable.dnf import Beside, Column, Derived, Is, Key, Limi
 from sweeprules.engine.durable.encode import check_names
 from sweeprules.engine.durable.graph import components
 from sweeprules.engine.durable.pack import Builder, TooBigError, Unit
-from sweeprules.engine.durable.reads import Source, fields_of, of_column, of_right, sources
+from sweeprules.engine.durable.reads import Source, fields_of, of_column, of_feature, of_right, sources
 from sweeprules.engine.evaluate.plan import DECIDE_KIND, Index, index
 from sweeprules.engine.language.ast import Add, Flagged, ParamRef, Path, Policy, RuleIs, Set
 
@@ -47,19 +47,6 @@ def program(policy: Policy) -> Program:
     """Compile a policy; NameCollisionError where two field names could not be told apart by the engine."""
     compiler = Compiler(policy)
     return _Planner(policy, compiler, index(policy)).plan()
-
-
-def beyond(policy: Policy, key: Key, node: Node) -> str:
-    """Why a node is not for durable-rules, empty when it is: it is held over sweeps, or looks along a series."""
-    rule = policy.rules.get(key[1]) if key[0] in ("rule", "silent", "unless") else None
-    if rule is not None and rule.hold is not None:
-        return "it is held over sweeps"
-    if rule is not None and rule.on == "step" and rule.judge != "any":
-        return "it judges only some of the steps"
-    read = (item for column in columns_of(node) for item in of_column(column))
-    if any(isinstance(item, Path) and item.kind == "step" and item.field in policy.features for item in read):
-        return "it reads a feature of a series"
-    return ""
 
 
 def columns_of(node: Node) -> Iterator[Column]:
@@ -106,9 +93,6 @@ class _Planner:
         if key[0] == "field":
             return self._field_edges(key[1], key[2])
         node = self._compiler.compiled.nodes[key]
-        reason = beyond(self._policy, key, node)
-        if reason:
-            self._left_out[key] = reason
         edges: dict[Key, int] = {}
         if isinstance(node.body, Ladder):
             edges.update(dict.fromkeys(node.body.operands, BESIDE))
@@ -122,7 +106,7 @@ class _Planner:
     def _read(self, item: Source | Key) -> dict[Key, int]:
         """What reading something waits for: both sides of rules, and fields that are decided."""
         if isinstance(item, Path | ParamRef):
-            found = [pair for pair in fields_of(self._policy, item) if pair in self._index.fields]
+            found = [pair for pair in fields_of(self._policy, item) if pair in self._index.computed]
             return {("field", *pair): BESIDE for pair in found}
         if isinstance(item, tuple):
             if item[0] == "rule":
@@ -139,6 +123,10 @@ class _Planner:
 
     def _field_edges(self, kind: str, name: str) -> dict[Key, int]:
         edges: dict[Key, int] = {}
+        if (kind, name) in self._index.features:
+            for item in of_feature(self._policy.features[name]):
+                edges.update(self._read(item))
+            return edges
         listed = "bucket" if name == "bucket_sure" else name
         for choice in self._policy.decide.get(listed, ()) if kind == DECIDE_KIND else ():
             for item in () if choice.when is None else sources(choice.when):

@@ -11,6 +11,7 @@ from sweeprules.engine.durable.dnf import (
     Counted,
     Evaluable,
     Field,
+    Held,
     Holds,
     Key,
     Lowered,
@@ -26,6 +27,7 @@ from sweeprules.engine.language.ast import (
     Compare,
     Condition,
     Const,
+    Feature,
     FieldRef,
     Flagged,
     Not,
@@ -104,6 +106,9 @@ def of_column(column: Column) -> Iterator[Source | Key]:
             yield from sources(condition)
         case Holds(node=node):
             yield node
+        case Held(hold=hold):
+            for side in (hold.sweeps, hold.seconds):
+                yield from () if side is None else of_right(side)
         case Evaluable(of=quorum) | Blocked(of=quorum):
             yield from sources(quorum)
         case RuleTruth(rule=rule) | Carried(rule=rule):
@@ -111,6 +116,13 @@ def of_column(column: Column) -> Iterator[Source | Key]:
 
 
 _OVERRIDDEN: Mapping[str, str] = {"bucket": "bucket", "tag": "tags"}
+
+
+def of_feature(feature: Feature) -> Iterator[Source]:
+    """Everything that a feature reads beside its series."""
+    sides = (feature.window, feature.min_points, feature.floor, *(feature.where.rights if feature.where else ()))
+    for side in sides:
+        yield from () if side is None else of_right(side)
 
 
 def fields_of(policy: Policy, source: Source) -> Iterator[tuple[str, str]]:

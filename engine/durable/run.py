@@ -15,6 +15,7 @@ from sweeprules.engine.durable.program import Decide, Program
 from sweeprules.engine.durable.runner import Child, ChildLostError
 from sweeprules.engine.durable.wire import request
 from sweeprules.engine.facts import Ref, Subject, World
+from sweeprules.engine.holds import NOTHING_HELD, Held
 from sweeprules.engine.language.ast import Policy
 
 _SALTS = ("", "a.", "b.", "c.")
@@ -51,9 +52,11 @@ class Session:
         return number
 
 
-def run(program: Program, policy: Policy, world: World, session: Session, given: Given) -> DurableTruths:
+def run(
+    program: Program, policy: Policy, world: World, session: Session, given: Given, held: Held = NOTHING_HELD
+) -> DurableTruths:
     """Run all steps; ChildLostError when the child can not go on."""
-    runner = _Run(program, policy, world, session, given)
+    runner = _Run(program, session, Found(policy, world, program.index, given, held))
     for step in program.steps:
         if isinstance(step, Decide):
             runner.found.decide(step.kind, step.name)
@@ -63,16 +66,16 @@ def run(program: Program, policy: Policy, world: World, session: Session, given:
 
 
 class _Run:
-    def __init__(self, program: Program, policy: Policy, world: World, session: Session, given: Given) -> None:
+    def __init__(self, program: Program, session: Session, found: Found) -> None:
         self._program = program
         self._session = session
         self._keys = tuple(program.numbers)
         self._firings = 0
-        self.found = Found(policy, world, program.index, given)
+        self.found = found
         self.found.sets = {key: set() for key in program.numbers if key not in program.left_out}
-        self._columns = Columns(self.found.values, self.found, program.index.fields)
+        self._columns = Columns(self.found.values, self.found, program.index.computed)
         self._subjects: dict[str, list[Subject]] = {}
-        for subject in world.subjects.values():
+        for subject in found.world.subjects.values():
             if subject.judged:
                 self._subjects.setdefault(subject.ref.kind, []).append(subject)
 

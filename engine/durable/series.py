@@ -1,18 +1,21 @@
 """Features, looks and holds read plainly, one step at a time: the second reading that the native evaluator is held to.
 
-Everything is worked out anew from the steps of a run, with exact fractions and no sums that are kept.
+Each window is added up anew in exact fractions; nothing is shared with the columns of the native evaluator.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from sweeprules.engine.durable.lower import Lowering
 from sweeprules.engine.durable.values import Here, Many, Values
-from sweeprules.engine.facts import ABSENT, NOT_READ, Absent, FactValue, Reason, Subject, Unknown
+from sweeprules.engine.facts import ABSENT, NOT_READ, Absent, FactValue, Reason, Ref, Subject, Unknown
 from sweeprules.engine.holds import HoldState
 from sweeprules.engine.language.ast import Feature, Hold, Path, Rule
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
@@ -21,31 +24,45 @@ _STEPS = Path((), "steps", "job", "relation")
 _LINKS = Path((), "links", "run", "relation")
 
 
-@dataclass(frozen=True, slots=True)
 class Run:
-    """The steps of a run by number: the attempts of each, the last one last; `open` where some may be missing."""
+    """The steps of a run by number, each with the link and attempt that counts; `open` says why some may be missing."""
 
-    attempts: dict[int, list[tuple[int, Subject]]]
-    open: str
+    def __init__(self, attempts: Mapping[int, list[tuple[int, Subject]]], reason: str) -> None:
+        self.open = reason
+        self.numbers = sorted(attempts)
+        self.last = {number: _last(those) for number, those in attempts.items()}
+        self.number = {step.ref: number for number, those in attempts.items() for _, step in those}
+        counts = Counter(b - a for a, b in pairwise(self.numbers))
+        self.stride = sorted(counts, key=lambda distance: (-counts[distance], distance))[0] if counts else 1
 
-    @property
-    def stride(self) -> int:
-        """The usual distance of two steps."""
-        steps = sorted(self.attempts)
-        counts = Counter(steps[i + 1] - steps[i] for i in range(len(steps) - 1))
-        return sorted(counts, key=lambda distance: (-counts[distance], distance))[0] if counts else 1
+    def again(self, step: Subject) -> bool:
+        """Whether a step was made again later."""
+        number = self.number.get(step.ref)
+        last = None if number is None else self.last[number]
+        return last is not None and last.ref != step.ref
 
-    def last(self, number: int) -> Subject | None:
-        """The last attempt of a step; None where nobody can tell."""
-        link = max(place for place, _ in self.attempts[number])
-        mine = [step for place, step in self.attempts[number] if place == link]
-        if len(mine) == 1:
-            return mine[0]
-        tries = [step.get("attempt") for step in mine]
-        if not all(isinstance(n, int) for n in tries):
-            return None
-        top = [step for step in mine if step.get("attempt") == max(n for n in tries if isinstance(n, int))]
-        return top[0] if len(top) == 1 else None
+    def upto(self, number: int, count: int, own: bool) -> list[int]:
+        """The last steps before a step, or up to it."""
+        end = (bisect_right if own else bisect_left)(self.numbers, number)
+        return self.numbers[max(0, end - count) : end]
+
+    def before(self, number: int) -> int | None:
+        """The step before a step."""
+        found = self.upto(number, 1, own=False)
+        return found[0] if found else None
+
+
+def _last(those: list[tuple[int, Subject]]) -> Subject | None:
+    """The last attempt of a step; None where nobody can tell."""
+    link = max(place for place, _ in those)
+    mine = [step for place, step in those if place == link]
+    if len(mine) == 1:
+        return mine[0]
+    tries = [step.get("attempt") for step in mine]
+    if not all(isinstance(n, int) for n in tries):
+        return None
+    top = [step for step in mine if step.get("attempt") == max(n for n in tries if isinstance(n, int))]
+    return top[0] if len(top) == 1 else None
 
 
 class Series:
@@ -54,12 +71,21 @@ class Series:
     def __init__(self, values: Values, lowering: Lowering) -> None:
         self._values = values
         self._lowering = lowering
+        self._runs: dict[tuple[str, tuple[Ref, ...]], Run] = {}
+        self._newest: dict[Ref, int | None] = {}
+        self._kept: dict[tuple[str, int, str], dict[int, FactValue]] = {}
 
     # ------------------------------------------------------------ the run
 
     def run(self, job: Subject) -> Run:
         """The steps of the run that a job is a link of."""
         jobs, reason = self._links(job)
+        key = (reason, tuple(link.ref for link in jobs))
+        if key not in self._runs:
+            self._runs[key] = self._gathered(jobs, reason)
+        return self._runs[key]
+
+    def _gathered(self, jobs: list[Subject], reason: str) -> Run:
         found: dict[int, list[tuple[int, Subject]]] = {}
         for place, link in enumerate(jobs):
             if "steps" not in link.relations:
@@ -96,15 +122,15 @@ class Series:
         job = self._values.step(step, "job")
         if not isinstance(job, Subject):
             return NOT_READ
-        run, number = self.run(job), step.get("step")
-        mine = [n for n, those in run.attempts.items() if any(other.ref == step.ref for _, other in those)]
-        if not mine:
-            untold = isinstance(number, int) and number in run.attempts and run.last(number) is None
+        run = self.run(job)
+        number = run.number.get(step.ref)
+        if number is None:
+            named = step.get("step")
+            untold = isinstance(named, int) and named in run.last and run.last[named] is None
             return Unknown(Reason.CONFLICT) if untold else NOT_READ
-        last = run.last(mine[0])
-        if last is None:
+        if run.last[number] is None:
             return Unknown(Reason.CONFLICT)
-        if last.ref != step.ref:
+        if run.again(step):
             return Absent("superseded")
         here = Here(step)
         sides = [feature.window, feature.min_points, feature.floor]
@@ -113,7 +139,8 @@ class Series:
         for value in (window, least, floor, *rights):
             if isinstance(value, Unknown):
                 return value
-        return _Along(self, feature, run, here).at(mine[0], window, window if least is ABSENT else least, floor)
+        kept = self._kept.setdefault((feature.name, id(run), repr(rights)), {})
+        return _Along(self, feature, run, here, kept).at(number, window, window if least is ABSENT else least, floor)
 
     def holds(self, feature: Feature, value: FactValue, here: Here) -> Truth:
         """Whether a point satisfies the `where` of a feature."""
@@ -128,9 +155,9 @@ class Series:
         number = step.get("step")
         if not isinstance(job, Subject):
             return True
-        if self._again(job, step):
+        if self.run(job).again(step):
             return False
-        newest = self._newest(job)
+        newest = self.newest(job)
         if rule.judge == "any" or not isinstance(number, int) or newest is None:
             return True
         if rule.judge == "latest":
@@ -139,26 +166,20 @@ class Series:
         earlier = self._values.step(job, "previous")
         while isinstance(earlier, Subject) and earlier.ref not in met:
             met.add(earlier.ref)
-            seen = [n for n in (earlier.get("step"), self._newest(earlier)) if isinstance(n, int)]
+            seen = [n for n in (earlier.get("step"), self.newest(earlier)) if isinstance(n, int)]
             if seen and min(seen) < newest:
                 return number > min(seen)
             earlier = self._values.step(earlier, "previous")
         return True
 
-    def _again(self, job: Subject, step: Subject) -> bool:
-        run = self.run(job)
-        for number, those in run.attempts.items():
-            if any(other.ref == step.ref for _, other in those):
-                last = run.last(number)
-                return last is not None and last.ref != step.ref
-        return False
-
-    def _newest(self, job: Subject) -> int | None:
-        many = self._values.many(_STEPS, job)
-        if not isinstance(many, Many):
-            return None
-        steps = [item for item in many.items if isinstance(item, Subject) and not self._again(job, item)]
-        return max((n for s in steps if isinstance(n := s.get("step"), int)), default=None)
+    def newest(self, job: Subject) -> int | None:
+        """The newest step of a job that was not made again."""
+        if job.ref not in self._newest:
+            many, run = self._values.many(_STEPS, job), self.run(job)
+            steps = [s for s in many.items if isinstance(s, Subject)] if isinstance(many, Many) else []
+            numbers = [n for s in steps if not run.again(s) and isinstance(n := s.get("step"), int)]
+            self._newest[job.ref] = max(numbers, default=None)
+        return self._newest[job.ref]
 
     # ------------------------------------------------------------ holds
 
@@ -188,6 +209,8 @@ class _Along:
     feature: Feature
     run: Run
     here: Here
+    kept: dict[int, FactValue]
+    """For a count or a start: what it was at each step that was asked about."""
 
     def at(self, number: int, window: FactValue, least: FactValue, floor: FactValue) -> FactValue:
         own = self._value(number)
@@ -206,9 +229,8 @@ class _Along:
         if kind == "share" and self._doubtful(number):
             return Unknown(Reason.MALFORMED)
         own_too = kind in ("share", "slope")
-        before = [n for n in sorted(self.run.attempts) if n < number or (own_too and n == number)]
-        chosen = before[-window:]
-        if len(chosen) < least or (len(before) < window and self.run.open):
+        chosen = self.run.upto(number, window, own_too)
+        if len(chosen) < least or (len(chosen) < window and self.run.open):
             return Unknown(self.run.open or Reason.WARMING_UP)
         hole = self._hole(chosen, number)
         if hole is not None:
@@ -225,7 +247,7 @@ class _Along:
         return NOT_READ if self._torn(steps) else None
 
     def _value(self, number: int) -> FactValue:
-        step = self.run.last(number)
+        step = self.run.last[number]
         return Unknown(Reason.CONFLICT) if step is None else step.get(self.feature.series)
 
     def _trouble(self, number: int) -> Unknown | None:
@@ -252,38 +274,61 @@ class _Along:
         return _MALFORMED if UNKNOWN in truths else float(Fraction(truths.count(TRUE), len(truths)))
 
     def _consecutive(self, number: int) -> FactValue:
-        count = 0
-        steps = [n for n in sorted(self.run.attempts) if n <= number]
-        while steps:
-            here = steps.pop()
-            trouble = self._trouble(here)
-            if trouble is None and self._doubtful(here):
-                trouble = _MALFORMED
-            if trouble is not None:
-                return trouble
-            if self.reader.holds(self.feature, self._value(here), self.here) is FALSE:
-                return count
-            count += 1
-            if steps and self._torn([steps[-1], here]):
-                return self._trouble(steps[-1]) or NOT_READ
-        return Unknown(self.run.open) if self.run.open else count
+        """One more than at the step before, where this one holds too; walked back as far as nothing is kept."""
+        waiting: list[int] = []
+        here: int | None = number
+        value: FactValue = Unknown(self.run.open) if self.run.open else 0
+        while here is not None:
+            if here in self.kept:
+                value = self.kept[here]
+                break
+            waiting.append(here)
+            here = self.run.before(here)
+        for step in reversed(waiting):
+            value = self.kept[step] = self._one_more(step, value)
+        return value
+
+    def _one_more(self, step: int, before: FactValue) -> FactValue:
+        trouble = self._trouble(step)
+        if trouble is None and self._doubtful(step):
+            trouble = _MALFORMED
+        if trouble is not None:
+            return trouble
+        if self.reader.holds(self.feature, self._value(step), self.here) is FALSE:
+            return 0
+        previous = self.run.before(step)
+        if previous is not None and self._torn([previous, step]):
+            return self._trouble(previous) or NOT_READ
+        return before + 1 if isinstance(before, int) else before
 
     def _since(self, number: int) -> FactValue:
-        steps = [n for n in sorted(self.run.attempts) if n <= number]
-        start = steps.pop()
-        while steps:
-            trouble = self._trouble(steps[-1])
-            if trouble is not None:
-                return self._time(number, trouble)
-            if self._torn([steps[-1], start]):
-                return self._time(number, NOT_READ)
-            if not _alike(self._value(steps[-1]), self._value(start)):
-                return self._time(number, self._when(start))
-            start = steps.pop()
-        return self._time(number, Unknown(self.run.open) if self.run.open else self._when(start))
+        """The time since the step from which on the value is the same."""
+        waiting: list[int] = []
+        here: int | None = number
+        start: FactValue = NOT_READ
+        while here is not None:
+            if here in self.kept:
+                start = self.kept[here]
+                break
+            waiting.append(here)
+            here = self.run.before(here)
+        for step in reversed(waiting):
+            start = self.kept[step] = self._start(step, start)
+        return self._time(number, start)
+
+    def _start(self, step: int, before: FactValue) -> FactValue:
+        previous = self.run.before(step)
+        if previous is None:
+            return Unknown(self.run.open) if self.run.open else self._when(step)
+        trouble = self._trouble(previous)
+        if trouble is not None:
+            return trouble
+        if self._torn([previous, step]):
+            return NOT_READ
+        return before if _alike(self._value(previous), self._value(step)) else self._when(step)
 
     def _when(self, number: int) -> FactValue:
-        step = self.run.last(number)
+        step = self.run.last[number]
         return Unknown(Reason.CONFLICT) if step is None else step.get("time")
 
     def _time(self, number: int, start: FactValue) -> FactValue:

@@ -13,9 +13,11 @@ from sweeprules.engine.durable.runner import Child
 from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.verdict import judge
 from sweeprules.engine.facts import World
+from sweeprules.engine.holds import Held
 from sweeprules.engine.language.ast import Policy
 from tests.engine import strategies as gen
 from tests.engine.durable.wide import Maker
+from tests.engine.evaluate import stepped
 
 RENEW = 1500
 """Rulesets after which a new child takes over: the engine never gives a ruleset's memory back."""
@@ -59,6 +61,29 @@ def agree(kept: Kept, policy: Policy, world: World) -> None:
 @given(policy=gen.policies(), world=gen.worlds())
 def test_checked_equals_native(kept: Kept, policy: Policy, world: World) -> None:
     agree(kept, policy, world)
+
+
+def agree_over_sweeps(kept: Kept, policy: Policy, world: World, held: Held) -> None:
+    result = check(policy, world, evaluate(policy, world, held), session=kept.session())
+    assert result.status == "equal", (result.failure, result.divergence and result.divergence.differences)
+    assert not result.left_out
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(policy=stepped.policies(), world=stepped.worlds(), held=stepped.held())
+def test_checked_equals_native_along_series_and_over_sweeps(
+    kept: Kept, policy: Policy, world: World, held: Held
+) -> None:
+    agree_over_sweeps(kept, policy, world, held)
+
+
+@pytest.mark.deep
+@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(policy=stepped.policies(), world=stepped.worlds(), held=stepped.held())
+def test_checked_equals_native_along_series_and_over_sweeps_at_length(
+    kept: Kept, policy: Policy, world: World, held: Held
+) -> None:
+    agree_over_sweeps(kept, policy, world, held)
 
 
 @pytest.mark.deep
