@@ -11,9 +11,10 @@ import click
 
 from sweeprules.cli.options import sentences
 from sweeprules.engine.evaluate.proof import Prover
+from sweeprules.engine.evaluate.whynot import why_not
 from sweeprules.engine.facts import FactValue, Ref, Subject, World
+from sweeprules.engine.language.ast import Act, Policy, Raise
 from sweeprules.engine.language.ast import Path as FactPath
-from sweeprules.engine.language.ast import Policy
 from sweeprules.engine.truth import UNKNOWN, Truth
 from sweeprules.engine.verdicts import Action, Verdict
 from sweeprules.handoffs.identity import cause_of, identity, path_of
@@ -71,6 +72,7 @@ def _one(store: Store, state: Path, hit: JobHit, rule: str | None) -> Explained:
         exemptions=_exemptions(kept.policy, world, stored, verdict),
         around=world.subjects,
         handoffs=[*_handoffs(ref, verdict.actions)],
+        why_not=_why_not(kept.policy, world, stored, ref) if item.verdict is not None else {},
         links=_links(item.subject, stored),
         types=kept.types,
     )
@@ -111,6 +113,14 @@ def _proofs(policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref
     kept = verdict.truths if verdict is not None else {}
     # What had been held before that sweep is not kept with it: of a rule with `for:` the sweep's own word counts.
     return [replace(proof, truth=kept.get(proof.rule, proof.truth)) for proof in proofs]
+
+
+def _why_not(policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref) -> dict[str, list[tuple[str, ...]]]:
+    """What the rules that raise or ask for something lack, by rule id."""
+    prover = Prover(policy, world, _truths(stored))
+    asked = [r.id for r in policy.rules.values() if r.on == "job" and any(isinstance(c, Raise | Act) for c in r.then)]
+    found = {rule: why_not(prover, rule, ref) for rule in asked}
+    return {rule: [tuple(need.words for need in needs) for needs in one.sets] for rule, one in found.items()}
 
 
 def _truths(stored: Mapping[Ref, Stored]) -> Any:

@@ -36,6 +36,8 @@ class Explained:
     exemptions: Sequence[tuple[Exemption, Truth, ConditionProof]] = ()
     around: Mapping[Ref, Subject] = field(default_factory=dict)
     handoffs: Sequence[Mapping[str, Any]] = ()
+    why_not: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
+    """For a rule that is not true, the smallest sets of conditions that it lacks, in words, the nearest first."""
     links: Sequence[tuple[str, str, tuple[str, ...]]] = ()
     """The run's other links: job id, state, names of the flags on it."""
     types: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -48,7 +50,7 @@ def build(explained: Explained) -> Data:
         "job": _identity(explained),
         "sweep": {"id": explained.sweep, "now": timestamp(explained.now), "complete": explained.complete},
         "facts": [_fact(name, value, job, explained) for name, value in sorted(_facts(explained).items())],
-        "rules": [_rule(proof) for proof in explained.proofs],
+        "rules": [_rule(proof, explained.why_not.get(proof.rule, ())) for proof in explained.proofs],
         "exemptions": [_exemption(*entry) for entry in explained.exemptions],
         "flags": [flag_data(f) for f in ordered(verdict.flags)],
         "handoffs": [dict(h) for h in explained.handoffs],
@@ -97,7 +99,7 @@ def _source(source: Source | None) -> Data:
     return {"command": source.command, "login": source.login, "line": source.line, "at": timestamp(source.at)}
 
 
-def _rule(proof: RuleProof) -> Data:
+def _rule(proof: RuleProof, sets: Sequence[tuple[str, ...]]) -> Data:
     return {
         "id": proof.rule,
         "truth": proof.truth.word,
@@ -105,7 +107,7 @@ def _rule(proof: RuleProof) -> Data:
         "line": proof.line,
         "conditions": [_condition(c) for c in proof.conditions],
         "consequences": list(proof.consequences),
-        "why_not": [] if proof.truth is Truth.TRUE else [{"needs": needs} for needs in [_missing(proof)] if needs],
+        "why_not": [{"needs": list(needs)} for needs in sets],
     }
 
 
@@ -307,23 +309,27 @@ def _short(command: str) -> str:
 
 def _quiet_section(explained: Explained, full: bool) -> list[str]:
     raising = [p for p in explained.proofs if any(c.startswith(("flag ", "action ")) for c in p.consequences)]
-    quiet = sorted((p for p in raising if p.truth is not Truth.TRUE), key=_distance)
+    quiet = sorted(
+        (p for p in raising if p.truth is not Truth.TRUE), key=lambda p: _distance(p, explained.why_not.get(p.rule, ()))
+    )
     if not quiet:
         return []
     lines = ["", "Did not fire (nearest first)"]
     shown = quiet if full else quiet[:_SCREEN_RULES]
     for proof in shown:
-        missing = _missing(proof)
-        lines.append(f"  {proof.rule} [{proof.truth.word}] {'; '.join(missing[:2])}")
+        sets = explained.why_not.get(proof.rule) or [tuple(_missing(proof))]
+        more = f" (or {len(sets) - 1} other ways)" if len(sets) > 1 else ""
+        lines.append(f"  {proof.rule} [{proof.truth.word}] {one_line('; '.join(sets[0]), 300)}{more}")
     if len(quiet) > len(shown):
         lines.append(f"  and {len(quiet) - len(shown)} more rules (--full, or --rule ID)")
     return lines
 
 
-def _distance(proof: RuleProof) -> tuple[int, float, str]:
+def _distance(proof: RuleProof, sets: Sequence[tuple[str, ...]]) -> tuple[int, int, float, str]:
     every = [leaf for condition in proof.conditions for leaf in leaves(condition)]
     held = sum(leaf.truth is Truth.TRUE for leaf in every)
-    return (0 if proof.truth is Truth.UNKNOWN else 1, -held / max(len(every), 1), proof.rule)
+    lacking = len(sets[0]) if sets else len(every)
+    return (0 if proof.truth is Truth.UNKNOWN else 1, lacking, -held / max(len(every), 1), proof.rule)
 
 
 def _unknown_section(explained: Explained, full: bool) -> list[str]:

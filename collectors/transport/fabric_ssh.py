@@ -82,8 +82,14 @@ class FabricTransport:
         failure, detail = _failure(exchange.error)
         duration = time.monotonic() - started
         raw = outcome.Raw(
-            bytes(exchange.stdout), bytes(exchange.stderr), exchange.exit, stop, started_at, duration,
-            Failure.NONE if stop is not Stop.NONE else failure, detail,
+            bytes(exchange.stdout),
+            bytes(exchange.stderr),
+            exchange.exit,
+            stop,
+            started_at,
+            duration,
+            Failure.NONE if stop is not Stop.NONE else failure,
+            detail,
         )
         return outcome.reply(raw, whole, word)
 

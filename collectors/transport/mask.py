@@ -16,8 +16,10 @@ import re2
 # JSON, is a boundary. The forms are strict enough to leave names like `hf_upload_rl__a2` and `sk-learn-run` alone.
 _W = rb"[A-Za-z0-9_-]"
 _SK = rb"sk-(?:" + _W + rb"{40}|(?:[a-z0-9]{1,12}-){0,3}[A-Za-z0-9_]{16})" + _W + rb"*"
-_PREFIXED = rb"(?:hf_[A-Za-z0-9]{30}|gh[oprsu]_[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9]{16}|dtn_[a-z0-9]{20}" \
+_PREFIXED = (
+    rb"(?:hf_[A-Za-z0-9]{30}|gh[oprsu]_[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9]{16}|dtn_[a-z0-9]{20}"
     rb"|glpat-" + _W + rb"{20}|xox[abprs]-[A-Za-z0-9-]{20})" + _W + rb"*"
+)
 _AWS = rb"(?:AKIA|ASIA)[0-9A-Z]{16}" + _W + rb"*"
 _JWT = rb"eyJ" + _W + rb"{8}" + _W + rb"*\." + _W + rb"{8}[A-Za-z0-9_.-]*"
 _BARE = rb"(?:^|[^A-Za-z0-9]|\\[nrt])(" + _SK + rb"|" + _PREFIXED + rb"|" + _AWS + rb"|" + _JWT + rb")"

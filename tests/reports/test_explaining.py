@@ -73,6 +73,7 @@ def explained() -> Explained:
         ),
         proofs=(proof("live.stale", STATE, AGE), proof("live.wedge", AGE, UNREAD), proof("chain.ended", NO, STATE)),
         exemptions=((exemption, UNKNOWN, UNREAD),), links=(("5", "TIMEOUT", ("chain-restart-ok",)),),
+        why_not={"live.wedge": [("progress = ?: unknown (not-read)",), ("a", "b")]},
         types={("job", "log_age"): "duration"},
     )  # fmt: skip
 
@@ -85,7 +86,9 @@ def test_the_document_fits_its_schema() -> None:
     assert by_name["log_age"]["source"]["line"] == "/w/a.out"
     truths = {rule["id"]: rule["truth"] for rule in document["rules"]}
     assert truths == {"live.stale": "true", "live.wedge": "unknown", "chain.ended": "false"}
-    assert all(bool(rule["why_not"]) == (rule["truth"] != "true") for rule in document["rules"])
+    lacks = {rule["id"]: rule["why_not"] for rule in document["rules"]}
+    assert lacks["live.wedge"] == [{"needs": ["progress = ?: unknown (not-read)"]}, {"needs": ["a", "b"]}]
+    assert lacks["live.stale"] == []
 
 
 def test_one_screen(snapshot: SnapshotAssertion) -> None:
