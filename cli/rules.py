@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,11 @@ Row = dict[str, Any]
 @site_option
 @unused_options("state")
 @click.option("--rule", "wanted", multiple=True, metavar="ID", help="Only this rule, or those that a glob names.")
+@click.option("--code", metavar="SRnnn", help="Explain a code of `validate`, and nothing else.")
 @click.option("--effective", is_flag=True, help="Print the effective policy: each value, and where it comes from.")
 @output_option("text", "json")
 @debug_option
-def command(site: Path | None, wanted: tuple[str, ...], effective: bool, output: str) -> None:
+def command(site: Path | None, wanted: tuple[str, ...], code: str | None, effective: bool, output: str) -> None:
     """List the rules of a site: what each is about, what follows, where it stands and why.
 
     With --effective also params, lists, patterns, decisions, routes and exemptions, with the places of what overrides
@@ -33,6 +35,9 @@ def command(site: Path | None, wanted: tuple[str, ...], effective: bool, output:
     from sweeprules.cli.effective import effective_rows, overridden, rule_rows
     from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
 
+    if code is not None:
+        _explain_code(code, output)
+        return
     try:
         loaded = compile_site(choose_site(site))
     except SiteBroken as broken:
@@ -47,6 +52,22 @@ def command(site: Path | None, wanted: tuple[str, ...], effective: bool, output:
         click.echo(json.dumps(found, indent=1, ensure_ascii=False))
         return
     for line in _text(loaded.policy, rows, sections):
+        click.echo(line)
+
+
+def _explain_code(code: str, output: str) -> None:
+    """Print what a finding means and what to do; a usage error for a code that there is not."""
+    from sweeprules.engine.language.codes import CODES
+
+    found = CODES.get(code.upper())
+    if found is None:
+        raise click.UsageError(f"no finding has the code {code!r}; there are {', '.join(CODES)}")
+    if output == "json":
+        click.echo(json.dumps(found._asdict(), indent=1, ensure_ascii=False))
+        return
+    click.echo(f"{found.code}: {found.title}")
+    click.echo("")
+    for line in textwrap.wrap(found.text, 96):
         click.echo(line)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import click
 
+from sweeprules.cli.cadence import CADENCE
 from sweeprules.cli.options import counted, debug_option, print_problems, site_option, unused_options, wants_github
 from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.errors import Mark, Problem
@@ -103,7 +105,15 @@ def _beside(load: SiteLoad, policy: Policy, catalogue: Catalogue) -> list[Proble
     routed = {route.template for routes in policy.routes.values() for route in routes if route.template}
     routed |= {name for action in policy.actions.values() for name in action.templates} | set(catalogue.templates)
     tests = run_rule_tests(policy, catalogue, load.tests).problems
-    return [*tests, *unused(load, routed), *_empty(load, policy)]
+    return [*tests, *unused(load, routed), *_empty(load, policy), *_lint(policy, catalogue)]
+
+
+def _lint(policy: Policy, catalogue: Catalogue) -> list[Problem]:
+    """The findings about what the site itself wrote; those about the shipped policy are not the site's to mend."""
+    from sweeprules.engine.language.lint import lint
+
+    found = lint(policy, catalogue, now=time.time(), used=(CADENCE,))
+    return [problem for problem in found if not problem.mark.file.startswith("builtin:")]
 
 
 # ---------------------------------------------------------------- what it holds

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from sweeprules.cli.cadence import CADENCE
 from sweeprules.cli.loading import Loaded
 from sweeprules.collectors import cluster as clusters
 from sweeprules.collectors.prior import Prior, SignatureMemo
@@ -22,8 +23,6 @@ from sweeprules.engine.verdicts import Flag, Verdict
 from sweeprules.store.kept import StartingPoint
 
 NO_PROGRESS = Unknown("not-read", "no collector of this release reads steps or results")
-CADENCE = "default_cadence"
-"""The parameter that holds the cadence of a job of which nothing was learned yet."""
 
 
 def sweep_subject(sweep_id: str, now: float, before: StartingPoint, policy_sha256: str, engine: str) -> Subject:

@@ -35,7 +35,8 @@ class Problem:
 
     def __str__(self) -> str:
         tail = f" ({self.hint})" if self.hint else ""
-        return f"{self.mark}: {self.message}{tail}"
+        code = f"{self.code} " if self.code else ""
+        return f"{self.mark}: {code}{self.message}{tail}"
 
 
 class PolicyError(Exception):

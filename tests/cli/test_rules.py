@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from click.testing import CliRunner
 from syrupy.assertion import SnapshotAssertion
 
+from sweeprules.cli.main import cli
 from tests.cli.conftest import Sweeprules
 
 OVERRIDE = """policy: 1
@@ -73,3 +75,13 @@ def test_a_rule_that_there_is_not(site: Path, sweeprules: Sweeprules) -> None:
     found = sweeprules("rules", "--rule", "own.lnog")
     assert found.exit == 2
     assert "did you mean own.long?" in found.err
+
+
+def test_a_code_of_a_finding_is_explained_and_an_unknown_one_names_the_others() -> None:
+    runner = CliRunner()
+    shown = runner.invoke(cli, ["rules", "--code", "sr004"])
+    assert shown.exit_code == 0
+    assert "SR004: a parameter that nothing uses" in shown.output
+    wrong = runner.invoke(cli, ["rules", "--code", "SR999"])
+    assert wrong.exit_code == 2
+    assert "SR001" in wrong.output

@@ -22,8 +22,21 @@ def spoil(site: Path) -> None:
 
 
 def test_a_good_site(site: Path, sweeprules: Sweeprules) -> None:
+    rules = site / "rules/own.yaml"
+    rules.write_text(
+        rules.read_text().replace(
+            "when: {state: COMPLETED}", "when: {name: {contains_any: $wanted}}\n    then: {flag: log-absent}"
+        )
+    )
     found = sweeprules("validate")
     assert (found.exit, found.out, found.err) == (0, "good: 2 rules, 1 cluster\n", "")
+
+
+def test_what_serves_nothing_is_a_warning_with_its_code(site: Path, sweeprules: Sweeprules) -> None:
+    found = sweeprules("validate")
+    assert found.exit == 0
+    assert "warning: rules/own.yaml:6:3: SR005 nothing uses the list `wanted`" in found.out
+    assert "SR009 nothing follows from the rule `own.fine`" in found.out
 
 
 def test_every_room_at_once_and_no_traceback(site: Path, sweeprules: Sweeprules, snapshot: SnapshotAssertion) -> None:
@@ -88,7 +101,7 @@ def test_a_template_that_nothing_leads_to_is_a_warning(site: Path, sweeprules: S
     assert found.exit == 0
     assert "warning: templates/handoffs/ask-operato.md.j2:1:1: no route leads to this template" in found.out
     assert "did you mean ask-operator?" in found.out
-    assert found.out.endswith("1 warning: 2 rules, 1 cluster\n")
+    assert found.out.endswith("3 warnings: 2 rules, 1 cluster\n")
 
 
 def test_a_test_that_names_what_there_is_not(site: Path, sweeprules: Sweeprules) -> None:
