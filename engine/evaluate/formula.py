@@ -16,6 +16,8 @@ Supposed = Mapping[Key, Truth]
 NOTHING: Change = frozenset()
 WIDEST = 64
 """Sets of changes that are followed at one place."""
+_TRIED_OUT = 6
+"""Leaves of a change up to which all its parts are tried; of a larger one a leaf at a time is left out."""
 
 
 class Leaf(NamedTuple):
@@ -71,13 +73,23 @@ class Gated:
     body: Formula
 
 
-Formula = Leaf | Several | Opposite | Sure | Exactly | Quorum | Gated
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A formula that is told by its name, and supposed as a whole; left alone it goes with its leaves."""
+
+    key: Key
+    part: Formula
+
+
+Formula = Named | Leaf | Several | Opposite | Sure | Exactly | Quorum | Gated
 
 
 def leaves(formula: Formula) -> Iterator[Leaf]:
-    """All leaves, some perhaps more than once."""
+    """All leaves, some perhaps more than once; what is told by its name is one."""
     if isinstance(formula, Leaf):
         yield formula
+    elif isinstance(formula, Named):
+        yield Leaf(formula.key, value(formula.part, {}))
     elif isinstance(formula, Opposite | Sure | Exactly):
         yield from leaves(formula.part)
     else:
@@ -90,6 +102,8 @@ def value(formula: Formula, supposed: Supposed) -> Truth:
     """The truth of a formula where some leaves are supposed to be otherwise."""
     if isinstance(formula, Leaf):
         return supposed.get(formula.key, formula.truth)
+    if isinstance(formula, Named):
+        return supposed[formula.key] if formula.key in supposed else value(formula.part, supposed)
     if isinstance(formula, Opposite):
         return negate(value(formula.part, supposed))
     if isinstance(formula, Sure):
@@ -110,11 +124,13 @@ def value(formula: Formula, supposed: Supposed) -> Truth:
 class Search:
     """Looks for the smallest changes; `cut` becomes true where something was left out.
 
-    `most` bounds the leaves of one change, `possible` says whether a change can be at all.
+    `most` bounds the leaves of one change, `possible` says whether a change can be at all, `widest` is how many are
+    followed at one place.
     """
 
     most: int
     possible: Callable[[Change], bool] = lambda _: True
+    widest: int = WIDEST
     cut: bool = False
     _rounds: int = field(default=4)
 
@@ -147,7 +163,7 @@ class Search:
         """Changes that give a formula a truth (true or false), as far as its leaves stand in one place each."""
         if value(formula, supposed) is want:
             return [NOTHING]
-        if isinstance(formula, Leaf):
+        if isinstance(formula, Leaf | Named):
             return [] if formula.key in supposed else [frozenset({(formula.key, want)})]
         if isinstance(formula, Opposite):
             return self._towards(formula.part, negate(want), supposed)
@@ -204,8 +220,8 @@ class Search:
 
     def _kept(self, changes: Iterable[Change]) -> list[Change]:
         found = sorted({change for change in changes if self._fits(change)}, key=_rank)
-        self.cut = self.cut or len(found) > WIDEST
-        return found[:WIDEST]
+        self.cut = self.cut or len(found) > self.widest
+        return found[: self.widest]
 
 
 def _consistent(change: Change) -> bool:
@@ -218,6 +234,11 @@ def _rank(change: Change) -> tuple[int, list[str]]:
 
 def _least(formula: Formula, change: Change) -> Change:
     """The smallest part of a change that is still enough."""
+    if len(change) > _TRIED_OUT:
+        for one in sorted(change, key=repr):
+            if value(formula, dict(change - {one})) is TRUE:
+                return _least(formula, change - {one})
+        return change
     for size in range(len(change)):
         for part in combinations(sorted(change, key=repr), size):
             if value(formula, dict(part)) is TRUE:

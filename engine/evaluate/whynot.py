@@ -19,6 +19,8 @@ from sweeprules.engine.verdicts import ConditionProof
 
 MOST_SETS = 8
 MOST_LEAVES = 4
+FARTHEST = 16
+"""Conditions of the one set that is given where none is of `MOST_LEAVES`."""
 SMALL = 12
 """Leaves of a rule behind a flag or a signal up to which they are named; of a larger one the flag itself is."""
 
@@ -71,8 +73,8 @@ class WhyNot:
 def why_not(prover: Prover, rule_id: str, ref: Ref) -> WhyNot:
     """The smallest sets of conditions whose change would make a rule true on a judged subject.
 
-    At most `MOST_SETS` sets of at most `MOST_LEAVES`. Through flags, rules and signals it goes to the conditions of the
-    rules behind them where these are few.
+    At most `MOST_SETS` sets of at most `MOST_LEAVES`; where there is none so small, one that is larger. Through flags,
+    rules and signals it goes to the conditions of the rules behind them where these are few.
     """
     tree = _Tree(prover)
     whole = tree.rule(rule_id, ref)
@@ -80,7 +82,10 @@ def why_not(prover: Prover, rule_id: str, ref: Ref) -> WhyNot:
     if truth is TRUE:
         return WhyNot(rule_id, ref, truth, (), cut=False)
     search = f.Search(MOST_LEAVES, tree.possible)
-    sets = [tree.needs(change) for change in search.run(whole)]
+    changes = search.run(whole)
+    if not changes and search.cut:
+        changes = f.Search(FARTHEST, tree.possible, widest=MOST_LEAVES).run(whole)[:1]
+    sets = [tree.needs(change) for change in changes]
     sets.sort(key=lambda needs: (len(needs), [_nearness(need) for need in needs]))
     cut = search.cut or tree.cut or len(sets) > MOST_SETS
     return WhyNot(rule_id, ref, truth, tuple(sets[:MOST_SETS]), cut)
@@ -139,16 +144,15 @@ class _Tree:
         return needs, f.Several("all", tuple(parts))
 
     def _behind(self, rule_id: str, ref: Ref) -> tuple[tuple[f.Formula, ...], f.Formula] | None:
-        """The parts of a rule that another one reads; None where they are many, or the rule reads itself."""
+        """The parts of a rule that another one reads; None where the rule reads itself."""
         if rule_id in self._open:
             self.cut = True
             return None
-        needs, body = self._parts(rule_id, ref)
-        keys = _keys((*needs, body))
-        if len(keys) <= SMALL:
-            return needs, body
-        self._under |= keys
-        return None
+        return self._parts(rule_id, ref)
+
+    def _short(self, whole: f.Formula, leaf: f.Leaf) -> f.Formula:
+        """What is behind a name, or its name where that is much."""
+        return whole if len(_keys([whole])) <= SMALL else f.Named(leaf.key, whole)
 
     # ------------------------------------------------------------ conditions
 
@@ -161,27 +165,20 @@ class _Tree:
             return f.Opposite(self._condition(condition.item, proof.parts[0], rule, scope))
         assert isinstance(scope.own, Subject)
         ref = scope.own.ref
-        found = self._chained(condition, proof, rule, scope, ref)
-        if found is not None:
-            return found
         leaf = self._leaf((type(condition).__name__, _identity(condition), ref), proof, rule, ref)
         if isinstance(condition, ast.Test):
             self._measure(condition, leaf.key, scope)
+        elif isinstance(condition, ast.AtLeast):
+            return self._at_least(condition, proof, rule, scope) or leaf
+        elif isinstance(condition, ast.Flagged | ast.RuleIs):
+            whole = self._flagged(condition, ref) if isinstance(condition, ast.Flagged) else self._ruled(condition, ref)
+            return leaf if whole is None else self._short(whole, leaf)
         return leaf
 
-    def _chained(
-        self, condition: ast.Condition, proof: ConditionProof, rule: str, scope: Scope, ref: Ref
-    ) -> f.Formula | None:
-        """The formula behind a flag, a rule or a quorum; None where it is told by its name."""
-        if isinstance(condition, ast.Flagged):
-            return self._flagged(condition, ref)
-        if isinstance(condition, ast.RuleIs):
-            own = ref.kind == self._prover.policy.rules[condition.id].on
-            parts = self._behind(condition.id, ref) if own else None
-            return None if parts is None else f.Exactly(_whole(*parts), condition.wanted)
-        if isinstance(condition, ast.AtLeast):
-            return self._at_least(condition, proof, rule, scope)
-        return None
+    def _ruled(self, condition: ast.RuleIs, ref: Ref) -> f.Formula | None:
+        own = ref.kind == self._prover.policy.rules[condition.id].on
+        parts = self._behind(condition.id, ref) if own else None
+        return None if parts is None else f.Exactly(_whole(*parts), condition.wanted)
 
     def _flagged(self, condition: ast.Flagged, ref: Ref) -> f.Formula | None:
         parts: list[f.Formula] = []
@@ -212,10 +209,11 @@ class _Tree:
         ref = scope.own.ref
         found = [self._behind(r.id, ref) for r in self._prover.index.signallers.get((ref.kind, item.name), ())]
         gated = [f.Gated(*parts) for parts in found if parts is not None]
+        leaf = self._leaf(("Signalled", item.name, ref), proof, rule, ref)
         if not found or len(gated) < len(found):
             self._under |= _keys(gated)
-            return self._leaf(("Signalled", item.name, ref), proof, rule, ref)
-        return gated[0] if len(gated) == 1 else f.Several("any", tuple(gated))
+            return leaf
+        return self._short(gated[0] if len(gated) == 1 else f.Several("any", tuple(gated)), leaf)
 
     # ------------------------------------------------------------ leaves
 
