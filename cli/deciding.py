@@ -57,7 +57,7 @@ def decide(
         return Decided(truths, verdicts, (), None, ())
     exempted = any(verdict.exempted for verdict in verdicts.values())
     compared = with_exemptions(truths, verdicts) if exempted else truths
-    result = check(loaded.policy, world, compared, deadline=deadline, fault=fault)
+    result = check(loaded.policy, world, compared, held=held, deadline=deadline, fault=fault)
     flags = (_divergence(result),) if result.diverged else ()
     notes = tuple(f"{rule} was judged by the native evaluator alone: {why}" for rule, why in result.left_out.items())
     if result.skipped:

@@ -61,6 +61,7 @@ def _one(store: Store, state: Path, hit: JobHit, rule: str | None) -> Explained:
     world = World({**{r: s.subject for r, s in stored.items()}, **_sweep(info.id, info.now)})
     verdict = item.verdict or Verdict(ref, {}, {}, (), ())
     run = item.subject.relations.get("run")
+    lacking, more_ways = _why_not(kept.policy, world, stored, ref) if item.verdict is not None else ({}, frozenset())
     return Explained(
         sweep=info.id,
         now=info.now,
@@ -72,7 +73,8 @@ def _one(store: Store, state: Path, hit: JobHit, rule: str | None) -> Explained:
         exemptions=_exemptions(kept.policy, world, stored, verdict),
         around=world.subjects,
         handoffs=[*_handoffs(ref, verdict.actions)],
-        why_not=_why_not(kept.policy, world, stored, ref) if item.verdict is not None else {},
+        why_not=lacking,
+        more_ways=more_ways,
         links=_links(item.subject, stored),
         types=kept.types,
     )
@@ -115,12 +117,15 @@ def _proofs(policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref
     return [replace(proof, truth=kept.get(proof.rule, proof.truth)) for proof in proofs]
 
 
-def _why_not(policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref) -> dict[str, list[tuple[str, ...]]]:
-    """What the rules that raise or ask for something lack, by rule id."""
+def _why_not(
+    policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref
+) -> tuple[dict[str, list[tuple[str, ...]]], frozenset[str]]:
+    """What the rules that raise or ask for something lack, by rule id, and those for which there may be more."""
     prover = Prover(policy, world, _truths(stored))
     asked = [r.id for r in policy.rules.values() if r.on == "job" and any(isinstance(c, Raise | Act) for c in r.then)]
     found = {rule: why_not(prover, rule, ref) for rule in asked}
-    return {rule: [tuple(need.words for need in needs) for needs in one.sets] for rule, one in found.items()}
+    sets = {rule: [tuple(need.words for need in needs) for needs in one.sets] for rule, one in found.items()}
+    return sets, frozenset(rule for rule, one in found.items() if one.cut)
 
 
 def _truths(stored: Mapping[Ref, Stored]) -> Any:

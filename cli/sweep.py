@@ -112,7 +112,7 @@ def sweep(start: Start) -> Swept:
         start.loaded,
         world,
         start.engine,
-        held=held.from_data(start.before.site.get(held.HOLDS)),  # type: ignore[arg-type]
+        held=_held_before(start),
         deadline=max(5.0, start.deadline - time.monotonic()),
         fault=start.fault,
     )
@@ -297,13 +297,24 @@ def _finish(
         tuple(handoffs),
         since,
         remember(prior, pairs, world.subjects.values(), buckets, start.now),
-        advance(held.from_data(start.before.site.get(held.HOLDS)), decided.truths.looks(), start.now, start.id),  # type: ignore[arg-type]
+        _held_after(start, decided),
         observations,
         finished,
         complete,
         decided.reproducer,
         decided.notes,
     )
+
+
+def _held_before(start: Start) -> Held:
+    return held.from_data(start.before.site.get(held.HOLDS))  # type: ignore[arg-type]
+
+
+def _held_after(start: Start, decided: Decided) -> Held:
+    """What rules hold for the next sweep; what was last looked at before the oldest kept sweep is forgotten."""
+    after = advance(_held_before(start), decided.truths.looks(), start.now, start.id)
+    oldest = start.now - start.loaded.load.site.keep_sweeps
+    return {key: state for key, state in after.items() if state.last_at is None or state.last_at >= oldest}
 
 
 def _shown(loaded: Loaded) -> Callable[[str, FactValue], str]:

@@ -38,6 +38,8 @@ class Explained:
     handoffs: Sequence[Mapping[str, Any]] = ()
     why_not: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
     """For a rule that is not true, the smallest sets of conditions that it lacks, in words, the nearest first."""
+    more_ways: frozenset[str] = frozenset()
+    """Rules for which there may be more such sets than are given."""
     links: Sequence[tuple[str, str, tuple[str, ...]]] = ()
     """The run's other links: job id, state, names of the flags on it."""
     types: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -318,7 +320,8 @@ def _quiet_section(explained: Explained, full: bool) -> list[str]:
     shown = quiet if full else quiet[:_SCREEN_RULES]
     for proof in shown:
         sets = explained.why_not.get(proof.rule) or [tuple(_missing(proof))]
-        more = f" (or {len(sets) - 1} other ways)" if len(sets) > 1 else ""
+        perhaps = ", and perhaps more" if proof.rule in explained.more_ways else ""
+        more = f" (or {len(sets) - 1} other ways{perhaps})" if len(sets) > 1 else ""
         lines.append(f"  {proof.rule} [{proof.truth.word}] {one_line('; '.join(sets[0]), 300)}{more}")
     if len(quiet) > len(shown):
         lines.append(f"  and {len(quiet) - len(shown)} more rules (--full, or --rule ID)")
