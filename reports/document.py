@@ -218,7 +218,14 @@ def _facts(subject: Subject, judged: Judged) -> Data:
     verdict = judged.verdicts.get(subject.ref)
     facts = {**subject.facts, **(verdict.decided if verdict else {})}
     kind = subject.ref.kind
+    facts = {name: value for name, value in facts.items() if not name.startswith("lines.") or _seen(name, facts)}
     return {name: plain(facts[name], judged.types.get((kind, name), "text")) for name in sorted(facts)}
+
+
+def _seen(name: str, facts: Mapping[str, FactValue]) -> bool:
+    """True for the facts of a log line that was met: the many patterns that were not are left to `explain --full`."""
+    count = facts.get(name.rpartition(".")[0] + ".count")
+    return (count.sure if isinstance(count, Interval) else count if isinstance(count, int) else 0) > 0
 
 
 def _jobs(judged: Judged, handoffs: Mapping[tuple[str, str], str]) -> list[Data]:

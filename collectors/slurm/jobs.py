@@ -100,7 +100,7 @@ def _both(queued: Row, accounted: Row, sources: Sources) -> Job:
     if accounted.state in TERMINAL:
         facts = {**accounted.facts, "name": queued.facts["name"], "command": _first(accounted, queued, "command")}
         facts |= {"dependency": queued.facts["dependency"], "state_other": ABSENT, "state_source": "sacct"}
-        facts["step_failed"] = _steps(accounted.job_id, sources)
+        facts["step_failed"] = _steps(accounted, sources)
         return _job(accounted, facts, sources, {"name": queued, "dependency": queued}, host=queued.host)
     facts = {**queued.facts, **_accounting_extras(accounted, sources), "state_other": ABSENT, "state_source": "squeue"}
     return _job(queued, facts, sources, dict.fromkeys(_FROM_ACCOUNTING, accounted))
@@ -110,7 +110,7 @@ def _accounting_extras(accounted: Row, sources: Sources) -> dict[str, FactValue]
     extras = {name: accounted.facts[name] for name in ("exit", "exit_code", "exit_signal", "ended", "cancelled_by")}
     if isinstance(accounted.facts.get("command"), str):
         extras["command"] = accounted.facts["command"]
-    extras["step_failed"] = _steps(accounted.job_id, sources)
+    extras["step_failed"] = _steps(accounted, sources)
     return extras
 
 
@@ -119,10 +119,13 @@ def _first(one: Row, other: Row, name: str) -> FactValue:
     return value if isinstance(value, str) else other.facts.get(name, ABSENT)
 
 
-def _steps(job_id: str, sources: Sources) -> FactValue:
+def _steps(accounted: Row, sources: Sources) -> FactValue:
     if sources.accounting is None:
         return NOT_READ
-    return failed_step(sources.accounting.steps.get(job_id, ()))
+    steps = sources.accounting.steps.get(accounted.job_id, ())
+    if not steps and accounted.state in TERMINAL and isinstance(accounted.facts.get("started"), int | float):
+        return Unknown(Reason.NOT_READ, "accounting shows no step of a job that ran")
+    return failed_step(steps)
 
 
 def _only_queued(queued: Row, sources: Sources, command: Row | None = None) -> Job:
@@ -145,7 +148,7 @@ def _only_accounted(accounted: Row, sources: Sources) -> Job:
         **accounted.facts,
         "state_source": "sacct",
         "state_other": ABSENT if sources.queue else NOT_READ,
-        "step_failed": _steps(accounted.job_id, sources),
+        "step_failed": _steps(accounted, sources),
         "dependency": ABSENT if accounted.state in TERMINAL or accounted.state == "RUNNING" else NOT_READ,
     }
     if sources.queue is not None and accounted.state in ACTIVE:
