@@ -44,18 +44,18 @@ def outcome(scenario: Scenario, root: Path) -> str:
         seen = runner.sweep(step)
         found = differences(step.expect, seen, before, runner)
         if found:
-            return told(scenario, number, found, seen)
+            return told(scenario, number, found, seen, runner.command("report").stdout)
         before = seen
     return ""
 
 
-def told(scenario: Scenario, number: int, found: list[str], seen: Seen) -> str:
+def told(scenario: Scenario, number: int, found: list[str], seen: Seen, report: str) -> str:
     """The differences and the report."""
     sweep = seen.sweep
     listed = "\n".join(f"  - {line}" for line in found)
     return (
         f"{scenario.name}, sweep {number} ({scenario.about}):\n{listed}\n"
-        f"exit {sweep.exit}\n{sweep.stdout}{sweep.stderr}\n{seen.text}"
+        f"exit {sweep.exit}\n{sweep.stdout}{sweep.stderr}\n{report}"
     )
 
 

@@ -64,7 +64,8 @@ class Runner:
         self.world.forget()
         self._path = self.world.path(step)
         given = ("--now", datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")) if clock else ()
-        forms = ("text", "markdown") if {"markdown", "never", "harmless"} & set(step.expect) else ("text",)
+        wanted = {"text": {"text", "not_text"}, "markdown": {"markdown"}}
+        forms = [form for form, keys in wanted.items() if set(step.expect) & (keys | {"never", "harmless"})]
         return self.swept(self.world.site, *given, *step.run, forms=forms)
 
     def swept(self, site: Path, *args: str, forms: Sequence[str] = ("text", "markdown")) -> Seen:

@@ -56,7 +56,8 @@ class World:
             clusters[name], tables = self._cluster(name, given, now)
             for host, answers in (given.get("logins") or {"login01": {}}).items():
                 logins[host] = _login(name, answers or {}, tables)
-                self._fakes(host, clock=clock)
+                self._fakes(host)
+                _clock(self.net / "logins" / host / "date", name, host, clusters[name]["now"] if clock else None)
         world = {"clock": clock, "sweep": self._sweeps, "clusters": clusters, "logins": logins}
         (self.net / "world.json").write_text(json.dumps(world), "utf-8")
         self._write_site(step)
@@ -118,9 +119,9 @@ class World:
                 _file(Path(record["workdir"]) / path, file, now)
         return made
 
-    def _fakes(self, host: str, *, clock: bool) -> None:
+    def _fakes(self, host: str) -> None:
         folder = self.net / "logins" / host
-        for program in (*PROGRAMS, *(("date",) if clock else ())):
+        for program in PROGRAMS:
             _program(folder / program, FAKES / "main.py", str(self.net / "world.json"), host, program)
 
     def _write_site(self, step: Step) -> None:
@@ -242,6 +243,24 @@ def sign(path: Path, start: float, end: float) -> None:
 def _keygen(*args: str) -> None:
     env = {"TZ": "UTC", "PATH": "/usr/bin:/bin"}
     subprocess.run(("ssh-keygen", "-q", *args), check=True, capture_output=True, env=env, timeout=30)
+
+
+def _clock(path: Path, cluster: str, host: str, now: float | None) -> None:
+    """`date +%s` on the clock of the cluster; asked often, so no Python. None: this machine's clock."""
+    path.unlink(missing_ok=True)
+    if now is None:
+        return
+    noted = json.dumps({"login": host, "cluster": cluster, "argv": ["date", "+%s"]}).replace("%", "%%")
+    calls = shlex.quote(str(path.parent.parent.parent / "calls.jsonl"))
+    lines = (
+        "#!/bin/sh",
+        '[ "$*" = +%s ] || { echo "fake date: only +%s is simulated" >&2; exit 97; }',
+        f"printf '{noted}\\n' >> {calls}",
+        f"echo {int(now)}",
+        "",
+    )
+    path.write_text("\n".join(lines), "utf-8")
+    path.chmod(0o755)
 
 
 def _program(path: Path, script: Path, *words: str) -> None:

@@ -32,8 +32,6 @@ def main() -> int:
     now = world["clusters"][place["cluster"]]["now"] if world["clock"] else time.time()
     cluster = Cluster(world["clusters"][place["cluster"]], now)
     note(folder, {"login": login, "cluster": place["cluster"], "argv": [program, *argv]})
-    if program == "date":
-        return date(now, argv)
     kind = nth(place["answers"].get(program, "ok"), count(folder, world["sweep"], login, [program, *argv]))
     if isinstance(kind, dict):
         cluster = Cluster({**world["clusters"][place["cluster"]], "jobs": kind["jobs"]}, now)
@@ -47,15 +45,6 @@ def main() -> int:
     sys.stdout.flush()
     sys.stderr.write(err)
     return status
-
-
-def date(now: float, argv: list[str]) -> int:
-    """`date +%s`, on the clock of the scenario."""
-    if argv != ["+%s"]:
-        sys.stderr.write("fake date: only +%s is simulated\n")
-        return 97
-    print(int(now))
-    return 0
 
 
 def nth(answers, number: int):
