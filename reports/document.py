@@ -111,7 +111,7 @@ def plain(value: FactValue, kind: str = "text") -> Any:
         case Absent():
             return {"absent": True}
         case Interval(sure=sure, possible=possible):
-            return {"sure": sure, "possible": possible}
+            return {"sure": sure} if possible is None else {"sure": sure, "possible": possible}
         case bool() | str():
             return value
         case int() | float():
