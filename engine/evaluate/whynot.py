@@ -50,7 +50,7 @@ class Need:
     def words(self) -> str:
         """The need in a line: `grad_ratio = 1.96: false by 0.04, needs > 2 ($ratio_limit)`."""
         off = f" by {humanise(self.distance, self.type)}" if self.distance is not None else ""
-        why = f" ({self.reason})" if self.reason else ""
+        why = f" ({self.reason})" if self.reason and not self.actual else ""
         needs = self.needed if self.wanted is TRUE else f"not {self.needed}"
         return f"{self.actual or self.text}: {self.truth.word}{off}{why}" + (f", needs {needs}" if self.needed else "")
 

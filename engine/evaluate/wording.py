@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sweeprules.engine.evaluate.words import humanise
-from sweeprules.engine.facts import FactValue
+from sweeprules.engine.facts import FactValue, Unknown
 from sweeprules.engine.holds import HoldState
 from sweeprules.engine.language import ast
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
@@ -15,7 +15,8 @@ _SIGNS = {"eq": "=", "ne": "not", "lt": "<", "le": "at most", "gt": ">", "ge": "
 
 def actual(name: str, value: FactValue, kind: str = "") -> str:
     """What was there: `log_age = 2h10m`."""
-    return f"{name} = {humanise(value, kind)}"
+    because = f": {value.detail}" if isinstance(value, Unknown) and value.detail else ""
+    return f"{name} = {humanise(value, kind)}{because}"
 
 
 def said(test: ast.Compare, rights: Sequence[FactValue], kind: str = "") -> str:

@@ -195,8 +195,8 @@ def test_a_quorum_names_the_nearest_of_its_signals_first() -> None:
     assert said("collapse", world(step, job({})), STEP) == [
         ["grad_norm = 0.96: false by 0.04, needs > 1 ($limit)"],
         [
-            "log_ratio_mean = ? (cut): unknown (cut: the log was cut), needs > 1 ($limit)",
-            "log_ratio_mean = ? (cut): unknown (cut: the log was cut), needs known",
+            "log_ratio_mean = ? (cut): the log was cut: unknown, needs > 1 ($limit)",
+            "log_ratio_mean = ? (cut): the log was cut: unknown, needs known",
         ],
     ]
 
@@ -216,15 +216,15 @@ def test_a_flag_of_a_step_is_told_by_its_name_and_one_of_the_job_by_what_is_behi
 def test_what_can_not_be_at_once_is_no_answer() -> None:
     assert said("never", world(job({"state": "FAILED"}))) == []
     assert said("either", world(job({"state": NOT_READ, "log_age": 60}))) == [
-        ["state = ? (not-read): unknown (not-read), needs = RUNNING"],
+        ["state = ? (not-read): unknown, needs = RUNNING"],
         [
             "log_age = 1m: false by 29m, needs > 30m ($silence)",
-            "state = ? (not-read): unknown (not-read), needs = PENDING",
+            "state = ? (not-read): unknown, needs = PENDING",
         ],
     ]
 
 
 def test_an_unknown_is_not_called_false() -> None:
     (needs,) = said("twice", world(job({"log_age": NOT_READ})))
-    assert any("unknown (not-read)" in need for need in needs)
+    assert any("? (not-read): unknown" in need for need in needs)
     assert UNKNOWN.word == "unknown"
