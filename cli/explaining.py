@@ -76,6 +76,7 @@ def _one(store: Store, state: Path, hit: JobHit, rule: str | None) -> Explained:
         why_not=lacking,
         more_ways=more_ways,
         links=_links(item.subject, stored),
+        **_of_cluster(kept.policy, world, stored, item.subject),
         types=kept.types,
     )
 
@@ -92,6 +93,17 @@ def _links(job: Subject, stored: Mapping[Ref, Stored]) -> list[tuple[str, str, t
             flags = tuple(flag.name for flag in link.verdict.flags) if link.verdict is not None else ()
             found.append((ref.key.partition(":")[2], state if isinstance(state, str) else "UNKNOWN", flags))
     return found
+
+
+def _of_cluster(policy: Policy, world: World, stored: Mapping[Ref, Stored], job: Subject) -> dict[str, Any]:
+    """The flags on the job's cluster that are more than information, and the proofs of their rules."""
+    relation = job.relations.get("cluster")
+    ref = relation.members[0] if relation is not None and relation.members else Ref("cluster", "")
+    verdict = stored[ref].verdict if ref in stored else None
+    flags = [flag for flag in verdict.flags if flag.severity != "info"] if verdict is not None else []
+    prover = Prover(policy, world, _truths(stored))
+    rules = [flag.rule for flag in flags if flag.rule in policy.rules and policy.rules[flag.rule].on == ref.kind]
+    return {"cluster_flags": flags, "cluster_proofs": [prover.rule(rule, ref) for rule in rules]}
 
 
 def _sweep(sweep_id: str, now: float) -> dict[Ref, Subject]:

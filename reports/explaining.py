@@ -10,7 +10,7 @@ from typing import Any
 from sweeprules.engine.facts import Absent, FactValue, Ref, Source, Subject, Unknown
 from sweeprules.engine.language.ast import Exemption
 from sweeprules.engine.truth import Truth
-from sweeprules.engine.verdicts import ConditionProof, RuleProof, Verdict
+from sweeprules.engine.verdicts import ConditionProof, Flag, RuleProof, Verdict
 from sweeprules.reports.clean import one_line
 from sweeprules.reports.document import flag_data, ordered, plain, timestamp
 from sweeprules.reports.words import MARKS, typed
@@ -42,6 +42,8 @@ class Explained:
     """Rules for which there may be more such sets than are given."""
     links: Sequence[tuple[str, str, tuple[str, ...]]] = ()
     """The run's other links: job id, state, names of the flags on it."""
+    cluster_flags: Sequence[Flag] = ()
+    cluster_proofs: Sequence[RuleProof] = ()
     types: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
@@ -184,6 +186,7 @@ def render(explained: Explained, *, full: bool = False, rule: str | None = None,
         chosen = [p for p in explained.proofs if p.rule == rule]
         return _text(lines + [line for p in chosen for line in _whole(p, explained)], width, cut=False)
     lines += _flag_section(explained, full)
+    lines += _cluster_section(explained, full)
     lines += _link_section(explained)
     lines += _quiet_section(explained, full)
     lines += _unknown_section(explained, full)
@@ -233,12 +236,31 @@ def _health_reason(explained: Explained) -> str:
 
 def _flag_section(explained: Explained, full: bool) -> list[str]:
     lines = ["", "Flags"]
-    flags = ordered(explained.verdict.flags)
-    if not flags:
+    if not explained.verdict.flags:
         return [*lines, "  none"]
-    fired = {p.rule: p for p in explained.proofs}
+    lines += _flags(explained.verdict.flags, explained.proofs, explained, full)
+    for exemption, truth, held in explained.exemptions:
+        if truth is not Truth.FALSE:
+            lines.append(f"  exemption {exemption.id} [{truth.word}]: {one_line(exemption.say, 200)}")
+            lines += [f"      {said(leaf)}" for leaf in decisive(held)[:_SCREEN_LEAVES]]
+    for action in explained.verdict.actions:
+        why = f" — blocked by {'; '.join(one_line(b, 120) for b in action.blocked_by)}" if action.blocked_by else ""
+        lines.append(f"  → {action.name} ({action.status}){why}")
+    return lines
+
+
+def _cluster_section(explained: Explained, full: bool) -> list[str]:
+    """What is wrong with the job's cluster: a queue that is not believed says as much of a job as its own flags."""
+    if not explained.cluster_flags:
+        return []
+    return ["", "Flags of its cluster", *_flags(explained.cluster_flags, explained.cluster_proofs, explained, full)]
+
+
+def _flags(flags: Sequence[Flag], proofs: Sequence[RuleProof], explained: Explained, full: bool) -> list[str]:
+    lines: list[str] = []
+    fired = {p.rule: p for p in proofs}
     shown: set[str] = set()
-    for flag in flags:
+    for flag in ordered(flags):
         tail = " (exempt)" if flag.exempt else " (resolved)" if flag.resolved else ""
         lines.append(f"  {MARKS[flag.severity]} {flag.name}{tail}: {one_line(flag.message, 300)}")
         if flag.covers:
@@ -249,13 +271,6 @@ def _flag_section(explained: Explained, full: bool) -> list[str]:
         if proof is not None and flag.rule not in shown:
             shown.add(flag.rule)
             lines += _evidence(proof, explained, full)
-    for exemption, truth, held in explained.exemptions:
-        if truth is not Truth.FALSE:
-            lines.append(f"  exemption {exemption.id} [{truth.word}]: {one_line(exemption.say, 200)}")
-            lines += [f"      {said(leaf)}" for leaf in decisive(held)[:_SCREEN_LEAVES]]
-    for action in explained.verdict.actions:
-        why = f" — blocked by {'; '.join(one_line(b, 120) for b in action.blocked_by)}" if action.blocked_by else ""
-        lines.append(f"  → {action.name} ({action.status}){why}")
     return lines
 
 
