@@ -22,6 +22,8 @@ from sweeprules.engine.site import BrokenRecord, ClusterRecord, Site
 from sweeprules.engine.verdicts import Flag, Verdict
 from sweeprules.store.kept import StartingPoint
 
+STEPPED = frozenset({"rl", "sft"})
+"""Buckets whose jobs count steps (catalogue f.1: absent where a bucket has none)."""
 NO_PROGRESS = Unknown("not-read", "no collector of this release reads steps or results")
 
 
@@ -99,6 +101,8 @@ def _completed(subject: Subject, known: Mapping[Ref, str], jobs: Sequence[Subjec
     if "cadence" not in facts:
         facts |= _cadence(bucket, facts.get("cluster"), loaded.policy)
         sources["cadence"] = Source("", f"policy parameter {CADENCE}", "")
+    if bucket is not None and bucket not in STEPPED:
+        facts |= {"step": NOT_APPLICABLE, "max_step": NOT_APPLICABLE}
     if facts.get("state") == "RUNNING":
         facts.setdefault("progress", NOT_APPLICABLE if bucket == "catch-all" else NO_PROGRESS)
     return replace(subject, facts=facts, sources=sources)

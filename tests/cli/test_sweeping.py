@@ -156,3 +156,9 @@ def test_a_damaged_cassette_is_named(damage: bytes, tmp_path: Path) -> None:
     tape = tmp_path / "x.cassette"
     tape.write_bytes(damage)
     assert str(tape) in call("replay", str(tape), code=2).stderr
+
+
+def test_steps_are_unread_where_a_bucket_has_them_and_do_not_apply_where_it_has_none(state: Path) -> None:
+    jobs = json.loads(call("report", "--state", str(state), "--output", "json").stdout)["jobs"]
+    reasons = {(job["bucket"] in ("rl", "sft"), job["unknown"]["step"]) for job in jobs}
+    assert reasons == {(True, "not-read"), (False, "not-applicable")}
