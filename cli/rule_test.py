@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,18 +15,22 @@ from sweeprules.cli.options import counted, debug_option, output_option, print_p
 from sweeprules.engine.errors import Problem, nearest
 from sweeprules.engine.ruletests import RuleTestResult, RuleTestRun
 
+if TYPE_CHECKING:
+    from sweeprules.engine.coverage import Coverage
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
     """One run of rule tests with places as the person would write them; `files` were read, `left` were not asked for.
 
-    `places` maps a file's name in the site to where it is.
+    `places` maps a file's name in the site to where it is. `coverage` is there where it was asked for.
     """
 
     run: RuleTestRun
     problems: tuple[Problem, ...]
     places: Mapping[str, str]
     left: int
+    coverage: Coverage | None = None
 
     def count(self, status: str) -> int:
         """How many tests ended like this."""
@@ -34,8 +38,9 @@ class Ran:
 
     @property
     def good(self) -> bool:
-        """True when no test failed and no file has a mistake; there may be no test at all."""
-        return not self.problems and all(result.status == "passed" for result in self.run.results)
+        """True when no test failed, no file has a mistake and nothing is uncovered; there may be no test at all."""
+        passed = not self.problems and all(result.status == "passed" for result in self.run.results)
+        return passed and (self.coverage is None or not self.coverage.gaps)
 
     def where(self, result: RuleTestResult) -> str:
         """File and line of a test."""
@@ -47,21 +52,28 @@ class Ran:
 @site_option
 @unused_options("state")
 @click.option("--all", "everything", is_flag=True, help="Also run the shipped tests against the policy of this site.")
+@click.option("--coverage", "cover", is_flag=True, help="Also say what of the rules no test shows.")
 @output_option("text", "json", "junit")
 @debug_option
-def command(files: tuple[str, ...], site: Path | None, everything: bool, output: str) -> None:
+def command(files: tuple[str, ...], site: Path | None, everything: bool, cover: bool, output: str) -> None:
     """Run the rule tests of a site: those in rules/*.test.yaml, or in the files, folders or globs named.
 
     A site that extends the shipped policy runs its own tests; its overrides may well change what the shipped ones
-    expect, so these run with --all or when they are named. Exit status: 0 good, 1 when a test fails or a test file has
-    a mistake, 2 when the site is broken or nothing matches. A site without a test is good, and the last line says that
-    there is none.
+    expect, so these run with --all or when they are named. Exit status: 0 good, 1 when a test fails, a test file has a
+    mistake or --coverage finds a gap, 2 when the site is broken or nothing matches. A site without a test is good, and
+    the last line says that there is none.
+
+    --coverage asks of each rule that some test has it true, false and unknown, and each of its conditions true and
+    false; of each exemption that it was at work. Shipped rules are asked about when shipped tests run.
     """
+    from sweeprules.cli import covering
     from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
     from sweeprules.cli.main import FINDINGS, GOOD
     from sweeprules.cli.places import SHIPPED, place, placed
     from sweeprules.engine.ruletests import run_rule_tests
 
+    if cover and output == "junit":
+        raise click.UsageError("--coverage has no form in junit; use --output text or json")
     try:
         loaded = compile_site(choose_site(site))
     except SiteBroken as broken:
@@ -71,9 +83,11 @@ def command(files: tuple[str, ...], site: Path | None, everything: bool, output:
     tests = loaded.load.tests
     places = {name: place(name, root, here) for name in tests}
     names = named(files, places, root) if files else [n for n in tests if everything or not n.startswith(SHIPPED)]
-    run = run_rule_tests(loaded.policy, loaded.catalogue, {name: tests[name] for name in names})
-    ran = Ran(run, tuple(placed(run.problems, root, here)), places, len(tests) - len(names))
-    _print(ran, output)
+    chosen = {name: tests[name] for name in names}
+    run = run_rule_tests(loaded.policy, loaded.catalogue, chosen)
+    covered = covering.measure(loaded, chosen) if cover else None
+    ran = Ran(run, tuple(placed(run.problems, root, here)), places, len(tests) - len(names), covered)
+    _print(ran, output, lambda file: place(file, root, here))
     raise click.exceptions.Exit(GOOD if ran.good else FINDINGS)
 
 
@@ -103,9 +117,12 @@ def named(wanted: Iterable[str], places: Mapping[str, str], root: Path) -> list[
 # ---------------------------------------------------------------- what is printed
 
 
-def _print(ran: Ran, output: str) -> None:
+def _print(ran: Ran, output: str, where: Callable[[str], str]) -> None:
+    from sweeprules.cli import covering
+
     if output == "json":
-        click.echo(json.dumps(document(ran), indent=1, ensure_ascii=False))
+        extra = {} if ran.coverage is None else {"coverage": covering.document(ran.coverage, where)}
+        click.echo(json.dumps(document(ran) | extra, indent=1, ensure_ascii=False))
     elif output == "junit":
         click.echo(junit(ran))
     else:
@@ -115,6 +132,8 @@ def _print(ran: Ran, output: str) -> None:
                 for line in failure(ran, result):
                     click.echo(line)
         click.echo(summary(ran))
+        for line in covering.lines(ran.coverage, where) if ran.coverage is not None else ():
+            click.echo(line)
 
 
 def failure(ran: Ran, result: RuleTestResult) -> list[str]:

@@ -23,7 +23,7 @@ from sweeprules.engine.testexpect import Difference, Expect, differences, read_e
 from sweeprules.engine.testgiven import Given, read_given
 from sweeprules.engine.testheld import read_held
 from sweeprules.engine.truth import TRUE, Truth
-from sweeprules.engine.verdicts import ConditionProof, RuleProof
+from sweeprules.engine.verdicts import ConditionProof, RuleProof, Verdict
 
 SUFFIX = ".test.yaml"
 """How the name of a file of rule tests ends."""
@@ -73,18 +73,29 @@ def run_rule_tests(policy: Policy, catalogue: Catalogue, files: Mapping[str, str
     """Run all tests of all files (name -> text) against a policy."""
     results: list[RuleTestResult] = []
     problems: list[Problem] = []
+    for node, test, mistakes in _read(policy, catalogue, files, problems):
+        problems += mistakes
+        if mistakes or test is None:
+            texts = tuple(str(mistake) for mistake in mistakes)
+            results.append(RuleTestResult(_name(node), node.mark, "error", texts))
+        else:
+            results.append(run_rule_test(test, policy, catalogue))
+    return RuleTestRun(tuple(results), tuple(sorted(set(problems))))
+
+
+def read_rule_tests(policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes]) -> tuple[RuleTest, ...]:
+    """The tests of all files that can be read, in order of file and place; `run_rule_tests` says what is wrong."""
+    return tuple(test for _, test, wrong in _read(policy, catalogue, files, []) if test is not None and not wrong)
+
+
+def _read(
+    policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes], problems: list[Problem]
+) -> Iterator[tuple[Node, RuleTest | None, list[Problem]]]:
     for file in sorted(files):
         scanned = scan(files[file], file)
         problems += scanned.problems
         for node in _tests(scanned.node, problems) if scanned.node is not None else ():
-            test, mistakes = read_test(node, policy, catalogue)
-            problems += mistakes
-            if mistakes or test is None:
-                texts = tuple(str(mistake) for mistake in mistakes)
-                results.append(RuleTestResult(_name(node), node.mark, "error", texts))
-            else:
-                results.append(run_rule_test(test, policy, catalogue))
-    return RuleTestRun(tuple(results), tuple(sorted(set(problems))))
+            yield node, *read_test(node, policy, catalogue)
 
 
 def _tests(root: Node, problems: list[Problem]) -> tuple[Node, ...]:
@@ -221,15 +232,30 @@ def _newest(given: Given) -> Ref | None:
 # ---------------------------------------------------------------- running
 
 
-def run_rule_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> RuleTestResult:
-    """Judge the world of one test and compare."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The world of one test as a policy judges it; `policy` has what the test fixes by hand decided first."""
+
+    policy: Policy
+    truths: Truths
+    verdicts: Mapping[Ref, Verdict]
+
+
+def judge_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> Judged:
+    """Judge the world of one test."""
     world, fixed = test.given.world, _fixing(policy, test.given)
     truths = evaluate(fixed, world, test.held)
-    verdicts = judge(fixed, world, catalogue, truths)
+    return Judged(fixed, truths, judge(fixed, world, catalogue, truths))
+
+
+def run_rule_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> RuleTestResult:
+    """Judge the world of one test and compare."""
+    judged = judge_test(test, policy, catalogue)
+    world, fixed, truths = test.given.world, judged.policy, judged.truths
     found: list[Difference] = []
     for ref, expect in test.expects.items():
         of_rules = {rule: _truth(rule, fixed, test.given, truths) for rule in expect.truth}
-        found += differences(expect, verdicts[ref], of_rules, fixed)
+        found += differences(expect, judged.verdicts[ref], of_rules, fixed)
     if not found:
         return RuleTestResult(test.name, test.mark, "passed")
     prover = Prover(fixed, world, truths)
