@@ -17,6 +17,8 @@ VERBS = {
     "validate": "Check a whole site: policy, cluster records, templates, rule tests.",
     "test": "Run the rule tests of a site.",
     "replay": "Judge a recorded sweep again, offline.",
+    "backtest": "Judge kept sweeps under two rule sets and list what differs.",
+    "verdict": "Say whether a sweep was right about a job, for backtests.",
     "report": "Print a kept sweep in any format, or write its cassette.",
     "doctor": "Check each cluster, the engine and the store.",
     "init": "Make a new site that extends the shipped policy.",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sweeprules.cli.deciding import Engine
     from sweeprules.cli.loading import Loaded
     from sweeprules.store.cassette import Cassette
+    from sweeprules.store.site import SiteChoice
 
 
 @click.command("replay")
@@ -78,6 +79,12 @@ def recorded_site(tape: Cassette, folder: Path, rules: Path | None) -> Loaded:
     Raises `SiteBroken` and `StoreError`.
     """
     from sweeprules.cli.loading import compile_site
+
+    return compile_site(laid_out(tape, folder, rules))
+
+
+def laid_out(tape: Cassette, folder: Path, rules: Path | None) -> SiteChoice:
+    """The recorded site as files in `folder`, with the rules of another where one is named. Raises `StoreError`."""
     from sweeprules.store.files import write_atomic
     from sweeprules.store.site import SiteChoice
 
@@ -86,12 +93,17 @@ def recorded_site(tape: Cassette, folder: Path, rules: Path | None) -> Loaded:
         write_atomic(_inside(root, name), text.encode("utf-8"))
     _stand_in(root, tape.files)
     if rules is not None:
-        source = rules / "rules" if (rules / "rules").is_dir() else rules
+        source = rules_folder(rules)
         for path in sorted((root / "rules").rglob("*.yaml")):
             path.unlink()
         for path in sorted(source.rglob("*.yaml")):
             write_atomic(root / "rules" / path.relative_to(source), path.read_bytes())
-    return compile_site(SiteChoice(root, "--site"))
+    return SiteChoice(root, "--site")
+
+
+def rules_folder(named: Path) -> Path:
+    """Where the rules are: the folder `rules` of a site, else the folder itself."""
+    return named / "rules" if (named / "rules").is_dir() else named
 
 
 def _stand_in(root: Path, files: Mapping[str, str]) -> None:

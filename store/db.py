@@ -10,12 +10,13 @@ from pathlib import Path
 from types import TracebackType
 
 from sweeprules.engine.facts import Ref
-from sweeprules.store import migrations, reading, retention, writing
+from sweeprules.store import migrations, opinions, reading, retention, writing
 from sweeprules.store.cassette import Cassette, read_cassette
 from sweeprules.store.codec import CodecError, Json
 from sweeprules.store.errors import StoreError
 from sweeprules.store.files import PRIVATE_FILE
 from sweeprules.store.kept import Found, StartingPoint, Stored, SweepInfo, SweepRecord, checked_id
+from sweeprules.store.opinions import Opinion
 from sweeprules.store.state import make_state
 
 DATABASE = "sweeprules.sqlite3"
@@ -204,6 +205,18 @@ class Store:
         """Every subject of a sweep."""
         with _named(self.path):
             return reading.all_stored(self._connection, sweep_id)
+
+    # ------------------------------------------------------------ people's verdicts
+
+    def give(self, said: Iterable[Opinion]) -> None:
+        """Keep what a person said; a later word on the same flag of the same job and sweep replaces the earlier."""
+        with _named(self.path), self._transaction("BEGIN IMMEDIATE"):
+            opinions.insert(self._connection, said)
+
+    def opinions(self) -> tuple[Opinion, ...]:
+        """All that people said, oldest first; it outlives the sweeps."""
+        with _named(self.path):
+            return opinions.select(self._connection)
 
     # ------------------------------------------------------------ cassettes
 

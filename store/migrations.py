@@ -63,6 +63,19 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """CREATE VIEW newest_whole AS
             SELECT cluster, max(seq) AS seq FROM cluster_sweeps WHERE status = 'swept' GROUP BY cluster""",
     ),
+    (
+        # No reference to a sweep: what a person said outlives the sweep that it was said of.
+        """CREATE TABLE opinions (
+            job TEXT NOT NULL,
+            sweep TEXT NOT NULL,
+            flag TEXT NOT NULL,
+            raised INTEGER NOT NULL,
+            is_right INTEGER NOT NULL,
+            at REAL NOT NULL,
+            note TEXT NOT NULL,
+            PRIMARY KEY (job, sweep, flag)
+        ) WITHOUT ROWID""",
+    ),
 )
 
 

@@ -38,7 +38,9 @@ def test_every_verb_and_option_has_help(name: str, sweeprules: Sweeprules) -> No
     assert sweeprules(name, "--help").exit == 0
 
 
-@pytest.mark.parametrize("name", ["run", "validate", "test", "doctor", "init", "schema", "facts", "rules"])
+@pytest.mark.parametrize(
+    "name", ["run", "validate", "test", "doctor", "init", "schema", "facts", "rules", "backtest", "verdict"]
+)
 def test_scripts_may_give_every_verb_the_same_options(name: str) -> None:
     options = {option for param in verb(name).params for option in param.opts}
     assert {"--site", "--state", "--debug"} <= options

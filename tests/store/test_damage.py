@@ -71,7 +71,7 @@ def test_a_newer_schema_is_refused_and_untouched(tmp_path: Path) -> None:
     path = kept(tmp_path)
     with sqlite3.connect(path) as raw:
         raw.execute("INSERT INTO migrations VALUES (?, 0)", (len(migrations.STEPS) + 1,))
-    with pytest.raises(StoreError, match=r"written by a newer sweeprules \(schema 2, this one knows 1\)"):
+    with pytest.raises(StoreError, match=r"written by a newer sweeprules \(schema 3, this one knows 2\)"):
         open_store(tmp_path, START)
     with sqlite3.connect(path) as raw:
         assert raw.execute("SELECT count(*) FROM sweeps").fetchone() == (1,)
@@ -85,7 +85,7 @@ def test_steps_are_taken_once_and_recorded(tmp_path: Path, monkeypatch: pytest.M
     for _ in range(2):
         open_store(tmp_path, START + 5).close()
     with sqlite3.connect(path) as raw:
-        assert raw.execute("SELECT number, at FROM migrations").fetchall() == [(1, START), (2, START + 5)]
+        assert raw.execute("SELECT number, at FROM migrations").fetchall() == [(1, START), (2, START), (3, START + 5)]
         assert raw.execute("SELECT count(*) FROM later").fetchone() == (1,)
         assert raw.execute("SELECT count(*) FROM sweeps").fetchone() == (1,)
 
@@ -96,7 +96,7 @@ def test_a_step_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(StoreError, match="already exists"):
         open_store(tmp_path, START)
     with sqlite3.connect(path) as raw:
-        assert raw.execute("SELECT max(number) FROM migrations").fetchone() == (1,)
+        assert raw.execute("SELECT max(number) FROM migrations").fetchone() == (2,)
         assert raw.execute("SELECT count(*) FROM sqlite_master WHERE name = 'later'").fetchone() == (0,)
 
 
