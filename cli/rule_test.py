@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sweeprules.cli.options import counted, debug_option, output_option, print_problems, site_option, unused_options
+from sweeprules.cli.options import counted, debug_option, output_option, print_problems, site_option, state_option
 from sweeprules.engine.errors import Problem, nearest
 from sweeprules.engine.ruletests import RuleTestResult, RuleTestRun
 
 if TYPE_CHECKING:
+    from sweeprules.cli.loading import Loaded
     from sweeprules.engine.coverage import Coverage
 
 
@@ -50,12 +51,17 @@ class Ran:
 @click.command("test")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @site_option
-@unused_options("state")
+@state_option
 @click.option("--all", "everything", is_flag=True, help="Also run the shipped tests against the policy of this site.")
 @click.option("--coverage", "cover", is_flag=True, help="Also say what of the rules no test shows.")
+@click.option("--from-sweep", "sweep", metavar="ID", help="Print a test made from a kept sweep; needs --job.")
+@click.option("--job", metavar="JOB", help="The job of --from-sweep: an id or cluster:id.")
 @output_option("text", "json", "junit")
 @debug_option
-def command(files: tuple[str, ...], site: Path | None, everything: bool, cover: bool, output: str) -> None:
+def command(
+    files: tuple[str, ...], site: Path | None, state: Path | None, everything: bool, cover: bool,
+    sweep: str | None, job: str | None, output: str,
+) -> None:  # fmt: skip
     """Run the rule tests of a site: those in rules/*.test.yaml, or in the files, folders or globs named.
 
     A site that extends the shipped policy runs its own tests; its overrides may well change what the shipped ones
@@ -65,20 +71,47 @@ def command(files: tuple[str, ...], site: Path | None, everything: bool, cover: 
 
     --coverage asks of each rule that some test has it true, false and unknown, and each of its conditions true and
     false; of each exemption that it was at work. Shipped rules are asked about when shipped tests run.
+
+    --from-sweep runs no test of the site. It prints one: what rules read of JOB in a kept sweep, and what came of it.
+    The exit status is 1 when that test would not pass with the rules as they are now.
     """
-    from sweeprules.cli import covering
+    from sweeprules.cli import from_sweep
     from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
     from sweeprules.cli.main import FINDINGS, GOOD
-    from sweeprules.cli.places import SHIPPED, place, placed
-    from sweeprules.engine.ruletests import run_rule_tests
 
-    if cover and output == "junit":
-        raise click.UsageError("--coverage has no form in junit; use --output text or json")
+    _check(files, everything, cover, sweep, job, output)
     try:
         loaded = compile_site(choose_site(site))
     except SiteBroken as broken:
         fail(broken)
         return
+    if sweep is not None and job is not None:
+        text, wrong = from_sweep.written(loaded, state, sweep, job)
+        from_sweep.show(text, wrong, output)
+        good = not wrong
+    else:
+        good = _run(loaded, files, everything, cover, output)
+    raise click.exceptions.Exit(GOOD if good else FINDINGS)
+
+
+def _check(
+    files: tuple[str, ...], everything: bool, cover: bool, sweep: str | None, job: str | None, output: str
+) -> None:
+    """Raises a usage error for options that do not go together."""
+    if (sweep is None) != (job is None):
+        raise click.UsageError("--from-sweep and --job go together: a sweep, and the job in it")
+    if sweep is not None and (files or everything or cover):
+        raise click.UsageError("--from-sweep prints a test and runs none: leave out files, --all and --coverage")
+    if output == "junit" and (cover or sweep is not None):
+        raise click.UsageError("only the results of tests have a form in junit; use --output text or json")
+
+
+def _run(loaded: Loaded, files: tuple[str, ...], everything: bool, cover: bool, output: str) -> bool:
+    """Run the tests that are meant and print how they went; True when all is good."""
+    from sweeprules.cli import covering
+    from sweeprules.cli.places import SHIPPED, place, placed
+    from sweeprules.engine.ruletests import run_rule_tests
+
     root, here = loaded.choice.root, Path.cwd()
     tests = loaded.load.tests
     places = {name: place(name, root, here) for name in tests}
@@ -88,7 +121,7 @@ def command(files: tuple[str, ...], site: Path | None, everything: bool, cover: 
     covered = covering.measure(loaded, chosen) if cover else None
     ran = Ran(run, tuple(placed(run.problems, root, here)), places, len(tests) - len(names), covered)
     _print(ran, output, lambda file: place(file, root, here))
-    raise click.exceptions.Exit(GOOD if ran.good else FINDINGS)
+    return ran.good
 
 
 def named(wanted: Iterable[str], places: Mapping[str, str], root: Path) -> list[str]:

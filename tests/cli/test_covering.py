@@ -42,7 +42,7 @@ def test_json(site: Path, sweeprules: Sweeprules) -> None:
 def test_no_junit_of_coverage(site: Path, sweeprules: Sweeprules) -> None:
     found = sweeprules("test", "--coverage", "--output", "junit")
     assert found.exit == 2
-    assert "no form in junit" in found.err
+    assert "only the results of tests have a form in junit" in found.err
 
 
 def test_shipped_rules_only_with_their_tests(site: Path, sweeprules: Sweeprules) -> None:
