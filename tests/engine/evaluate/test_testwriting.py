@@ -39,7 +39,12 @@ decide:
 rules:
   - id: stale
     on: job
-    when: {all: [{state: RUNNING}, {log_age: {gt: $floor}}, {cluster.queue: ok}, {some: {of: fault_lines, where: {key: oom}}}]}
+    when:
+      all:
+        - {state: RUNNING}
+        - {log_age: {gt: $floor}}
+        - {cluster.queue: ok}
+        - {some: {of: fault_lines, where: {key: oom}}}
     for: $looks
     then: {flag: stale-log}
   - id: restart
