@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sweeprules.cli import held
-from sweeprules.cli.loading import SiteBroken
+from sweeprules.cli.loading import Loaded, SiteBroken
 from sweeprules.cli.rule_sets import RuleSet
 from sweeprules.cli.starting import replay_start, with_engine
 from sweeprules.cli.sweep import Start, Swept, sweep
@@ -45,11 +45,12 @@ def try_all(old: RuleSet, new: RuleSet, paths: Sequence[Path]) -> Tried:
     for path in paths:
         try:
             tape = read_cassette(path)
-            starts = [line.start(tape, first=not tried.times) for line in lines]
+            sites = [line.loaded(tape, first=not tried.times) for line in lines]
+            start = _start(tape, sites[0])
         except (StoreError, _Unfit) as error:
             tried.failed[str(path)] = str(error)
             continue
-        _judge(tried, tape, lines, starts)
+        _judge(tried, tape, lines, [replace(start, loaded=site) for site in sites])
     return tried
 
 
@@ -68,6 +69,18 @@ class _Unfit(Exception):  # noqa: N818  it is what it says
     """A cassette that can be read and not be judged."""
 
 
+def _start(tape: Cassette, loaded: Loaded) -> Start:
+    """What the cassette started from, read once for both sides. Raises `_Unfit`."""
+    try:
+        start = with_engine(replay_start(loaded, tape, time.monotonic() + PATIENCE), "native")
+        Prior.from_data(start.before.site.get("collectors") or {})  # type: ignore[arg-type]
+        held.from_data(start.before.site.get(held.HOLDS))  # type: ignore[arg-type]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # The prior state is a document that anyone may have written; what reads it says so in all these ways.
+        raise _Unfit(f"its prior state can not be read: {type(error).__name__}: {error}") from None
+    return start
+
+
 @dataclass(slots=True)
 class _Line:
     """One rule set going through the sweeps: `before` is the id of the sweep it judged last, and what it came to."""
@@ -75,27 +88,19 @@ class _Line:
     rules: RuleSet
     before: tuple[str, Swept] | None = None
 
-    def start(self, tape: Cassette, *, first: bool) -> Start:
-        """Where the rule set stands before this sweep.
+    def loaded(self, tape: Cassette, *, first: bool) -> Loaded:
+        """The site that judges this cassette.
 
         Raises `SiteBroken` for rules that a person named, as long as nothing is judged yet; later it is this cassette
         that does not fit them. Raises `_Unfit` and `StoreError`.
         """
         try:
-            loaded = self.rules.loaded(tape)
+            return self.rules.loaded(tape)
         except SiteBroken as broken:
             if first and self.rules.folder is not None:
                 raise
             what = "; ".join(str(problem) for problem in broken.problems[:3])
             raise _Unfit(f"the policy can not be compiled ({self.rules.name}): {what}") from None
-        try:
-            start = with_engine(replay_start(loaded, tape, time.monotonic() + PATIENCE), "native")
-            Prior.from_data(start.before.site.get("collectors") or {})  # type: ignore[arg-type]
-            held.from_data(start.before.site.get(held.HOLDS))  # type: ignore[arg-type]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            # The prior state is a document that anyone may have written; what reads it says so in all these ways.
-            raise _Unfit(f"its prior state can not be read: {type(error).__name__}: {error}") from None
-        return self._carried(start)
 
     def _carried(self, start: Start) -> Start:
         """The start, with what this rule set held after the sweep before; what was recorded where that is another."""
@@ -108,6 +113,6 @@ class _Line:
 
     def judge(self, start: Start) -> Swept:
         """The sweep under this rule set."""
-        swept = sweep(replace(start, deadline=time.monotonic() + PATIENCE))
+        swept = sweep(replace(self._carried(start), deadline=time.monotonic() + PATIENCE))
         self.before = (start.id, swept)
         return swept
