@@ -15,8 +15,9 @@ from sweeprules.engine.errors import nearest
 def command(name: str | None) -> None:
     """Print the JSON Schema NAME, or list the schemas.
 
-    NAME is one of those listed: rules, rule-tests, cluster, site, facts, catalogue for what people write; report and
-    explain for what the tool prints. An editor with a YAML language server completes and explains from them.
+    NAME is one of those listed: rules, rule-tests, cluster, site, facts, catalogue for what people write; report,
+    explain and backtest for what the tool prints. An editor with a YAML language server completes and explains from
+    them.
     """
     from sweeprules.store.builtin import schema_names, schema_text
 

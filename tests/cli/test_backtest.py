@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
@@ -15,7 +16,9 @@ from sweeprules.cli.main import cli
 from sweeprules.store.cassette import Cassette, read_cassette
 from tests.cli.conftest import Sweeprules
 
-DEMO = Path(__file__).parents[2] / "demo"
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "demo"
+SCHEMA = json.loads((ROOT / "schemas" / "backtest.schema.json").read_text())
 LOUD = """policy: 1
 title: A trial
 params:
@@ -68,6 +71,7 @@ def test_a_louder_threshold_loses_its_flags_and_a_gate_stops(
     done = sweeprules(*arguments, "--fail-on", "lost:critical")
     assert (done.exit, done.err) == (1, "")
     found = json.loads(done.out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(found)
     assert changed(found) == {("borealis:48102", "lost", "stale-log"), ("borealis:48102", "lost", "suspected-wedge")}
     assert ("borealis:48102", "lost", "propose-kill") in changed(found, "actions")
     assert [(one["gate"], one["flag"]) for one in found["findings"]] == [("lost:critical", "suspected-wedge")]
@@ -121,6 +125,7 @@ def test_precision_and_recall_where_people_gave_verdicts(state: Path, tmp_path: 
     assert sweeprules("verdict", "borealis:48102", "wrong", "--flag", "suspected-wedge", "--state", own).exit == 0
     new = rules(tmp_path / "new", LOUD)
     found = json.loads(sweeprules("backtest", "--rules", "-", new, "--state", own, "--output", "json").out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(found)
     by_flag = {row["flag"]: row for row in found["flags"]}
     assert by_flag["stale-log"]["old"] == {"precision": 1.0, "recall": 0.5}
     assert by_flag["stale-log"]["new"] == {"precision": None, "recall": 0.0}
