@@ -104,6 +104,9 @@ def _source(source: Source | None) -> Data:
 
 
 def _rule(proof: RuleProof, sets: Sequence[tuple[str, ...]]) -> Data:
+    if not sets and proof.truth is not Truth.TRUE:
+        # No change of single conditions is known to be enough: what keeps it from firing is told all the same.
+        sets = [tuple(_missing(proof))]
     return {
         "id": proof.rule,
         "truth": proof.truth.word,

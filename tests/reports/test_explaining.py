@@ -89,6 +89,7 @@ def test_the_document_fits_its_schema() -> None:
     lacks = {rule["id"]: rule["why_not"] for rule in document["rules"]}
     assert lacks["live.wedge"] == [{"needs": ["progress = ?: unknown (not-read)"]}, {"needs": ["a", "b"]}]
     assert lacks["live.stale"] == []
+    assert lacks["chain.ended"] == [{"needs": ["state: TIMEOUT: state = RUNNING, needs = TIMEOUT [false]"]}]
 
 
 def test_one_screen(snapshot: SnapshotAssertion) -> None:
