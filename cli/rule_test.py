@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,15 @@ from sweeprules.engine.ruletests import RuleTestResult, RuleTestRun
 if TYPE_CHECKING:
     from sweeprules.cli.loading import Loaded
     from sweeprules.engine.coverage import Coverage
+    from sweeprules.engine.mutation import Mutation
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
     """One run of rule tests with places as the person would write them; `files` were read, `left` were not asked for.
 
-    `places` maps a file's name in the site to where it is. `coverage` is there where it was asked for.
+    `places` maps a file's name in the site to where it is. `coverage` and `mutation` are there where they were asked
+    for; `mutation` only when each test passes with the rules as they are.
     """
 
     run: RuleTestRun
@@ -32,6 +34,7 @@ class Ran:
     places: Mapping[str, str]
     left: int
     coverage: Coverage | None = None
+    mutation: Mutation | None = None
 
     def count(self, status: str) -> int:
         """How many tests ended like this."""
@@ -39,13 +42,24 @@ class Ran:
 
     @property
     def good(self) -> bool:
-        """True when no test failed, no file has a mistake and nothing is uncovered; there may be no test at all."""
+        """True when no test failed, no file has a mistake, and no gap or survivor is left; there may be no test."""
         passed = not self.problems and all(result.status == "passed" for result in self.run.results)
-        return passed and (self.coverage is None or not self.coverage.gaps)
+        whole = self.coverage is None or not self.coverage.gaps
+        return passed and whole and (self.mutation is None or not self.mutation.survivors)
 
     def where(self, result: RuleTestResult) -> str:
         """File and line of a test."""
         return f"{self.places[result.mark.file]}:{result.mark.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which tests, and what is wanted beside their results."""
+
+    files: tuple[str, ...]
+    everything: bool
+    coverage: bool
+    mutation: bool
 
 
 @click.command("test")
@@ -54,23 +68,27 @@ class Ran:
 @state_option
 @click.option("--all", "everything", is_flag=True, help="Also run the shipped tests against the policy of this site.")
 @click.option("--coverage", "cover", is_flag=True, help="Also say what of the rules no test shows.")
+@click.option("--mutate", is_flag=True, help="Also change the rules in many small ways and say what no test notices.")
 @click.option("--from-sweep", "sweep", metavar="ID", help="Print a test made from a kept sweep; needs --job.")
 @click.option("--job", metavar="JOB", help="The job of --from-sweep: an id or cluster:id.")
 @output_option("text", "json", "junit")
 @debug_option
 def command(
-    files: tuple[str, ...], site: Path | None, state: Path | None, everything: bool, cover: bool,
+    files: tuple[str, ...], site: Path | None, state: Path | None, everything: bool, cover: bool, mutate: bool,
     sweep: str | None, job: str | None, output: str,
 ) -> None:  # fmt: skip
     """Run the rule tests of a site: those in rules/*.test.yaml, or in the files, folders or globs named.
 
     A site that extends the shipped policy runs its own tests; its overrides may well change what the shipped ones
     expect, so these run with --all or when they are named. Exit status: 0 good, 1 when a test fails, a test file has a
-    mistake or --coverage finds a gap, 2 when the site is broken or nothing matches. A site without a test is good, and
-    the last line says that there is none.
+    mistake, --coverage finds a gap or --mutate a survivor, 2 when the site is broken or nothing matches. A site without
+    a test is good, and the last line says that there is none.
 
     --coverage asks of each rule that some test has it true, false and unknown, and each of its conditions true and
     false; of each exemption that it was at work. Shipped rules are asked about when shipped tests run.
+
+    --mutate changes one threshold, operator, negation, list entry, exemption, pattern or route at a time and runs the
+    tests that the change touches. A change with which they all still pass survived: no test protects what it changed.
 
     --from-sweep runs no test of the site. It prints one: what rules read of JOB in a kept sweep, and what came of it.
     The exit status is 1 when that test would not pass with the rules as they are now.
@@ -79,7 +97,8 @@ def command(
     from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
     from sweeprules.cli.main import FINDINGS, GOOD
 
-    _check(files, everything, cover, sweep, job, output)
+    asked = Asked(files, everything, cover, mutate)
+    _check(asked, sweep, job, output)
     try:
         loaded = compile_site(choose_site(site))
     except SiteBroken as broken:
@@ -90,37 +109,41 @@ def command(
         from_sweep.show(text, wrong, output)
         good = not wrong
     else:
-        good = _run(loaded, files, everything, cover, output)
+        good = _run(loaded, asked, output)
     raise click.exceptions.Exit(GOOD if good else FINDINGS)
 
 
-def _check(
-    files: tuple[str, ...], everything: bool, cover: bool, sweep: str | None, job: str | None, output: str
-) -> None:
+def _check(asked: Asked, sweep: str | None, job: str | None, output: str) -> None:
     """Raises a usage error for options that do not go together."""
     if (sweep is None) != (job is None):
         raise click.UsageError("--from-sweep and --job go together: a sweep, and the job in it")
-    if sweep is not None and (files or everything or cover):
-        raise click.UsageError("--from-sweep prints a test and runs none: leave out files, --all and --coverage")
-    if output == "junit" and (cover or sweep is not None):
+    if sweep is not None and asked != Asked((), False, False, False):
+        raise click.UsageError("--from-sweep prints a test and runs none: leave out files and the other options")
+    if output == "junit" and (asked.coverage or asked.mutation or sweep is not None):
         raise click.UsageError("only the results of tests have a form in junit; use --output text or json")
 
 
-def _run(loaded: Loaded, files: tuple[str, ...], everything: bool, cover: bool, output: str) -> bool:
+def _run(loaded: Loaded, asked: Asked, output: str) -> bool:
     """Run the tests that are meant and print how they went; True when all is good."""
-    from sweeprules.cli import covering
+    from sweeprules.cli import covering, mutating
     from sweeprules.cli.places import SHIPPED, place, placed
     from sweeprules.engine.ruletests import run_rule_tests
 
     root, here = loaded.choice.root, Path.cwd()
     tests = loaded.load.tests
     places = {name: place(name, root, here) for name in tests}
-    names = named(files, places, root) if files else [n for n in tests if everything or not n.startswith(SHIPPED)]
+    own = [name for name in tests if asked.everything or not name.startswith(SHIPPED)]
+    names = named(asked.files, places, root) if asked.files else own
     chosen = {name: tests[name] for name in names}
     run = run_rule_tests(loaded.policy, loaded.catalogue, chosen)
-    covered = covering.measure(loaded, chosen) if cover else None
-    ran = Ran(run, tuple(placed(run.problems, root, here)), places, len(tests) - len(names), covered)
-    _print(ran, output, lambda file: place(file, root, here))
+    ran = Ran(run, tuple(placed(run.problems, root, here)), places, len(tests) - len(names))
+    good = ran.good
+    ran = replace(
+        ran,
+        coverage=covering.measure(loaded, chosen) if asked.coverage else None,
+        mutation=mutating.measure(loaded, chosen) if asked.mutation and good else None,
+    )
+    _print(ran, asked, output, lambda file: place(file, root, here))
     return ran.good
 
 
@@ -150,23 +173,33 @@ def named(wanted: Iterable[str], places: Mapping[str, str], root: Path) -> list[
 # ---------------------------------------------------------------- what is printed
 
 
-def _print(ran: Ran, output: str, where: Callable[[str], str]) -> None:
-    from sweeprules.cli import covering
+def _print(ran: Ran, asked: Asked, output: str, where: Callable[[str], str]) -> None:
+    from sweeprules.cli import covering, mutating
 
     if output == "json":
-        extra = {} if ran.coverage is None else {"coverage": covering.document(ran.coverage, where)}
+        extra: dict[str, Any] = {}
+        if ran.coverage is not None:
+            extra["coverage"] = covering.document(ran.coverage, where)
+        if asked.mutation:
+            extra["mutation"] = None if ran.mutation is None else mutating.document(ran.mutation, where)
         click.echo(json.dumps(document(ran) | extra, indent=1, ensure_ascii=False))
     elif output == "junit":
         click.echo(junit(ran))
     else:
-        print_problems(ran.problems, err=False)
-        for result in ran.run.results:
-            if result.status == "failed":
-                for line in failure(ran, result):
-                    click.echo(line)
-        click.echo(summary(ran))
+        _print_text(ran)
         for line in covering.lines(ran.coverage, where) if ran.coverage is not None else ():
             click.echo(line)
+        for line in mutating.lines(ran.mutation, where) if asked.mutation else ():
+            click.echo(line)
+
+
+def _print_text(ran: Ran) -> None:
+    print_problems(ran.problems, err=False)
+    for result in ran.run.results:
+        if result.status == "failed":
+            for line in failure(ran, result):
+                click.echo(line)
+    click.echo(summary(ran))
 
 
 def failure(ran: Ran, result: RuleTestResult) -> list[str]:

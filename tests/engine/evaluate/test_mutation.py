@@ -1,0 +1,137 @@
+"""Mutants: each is another policy, every kind is made, and none is missed by trying only the tests that it touches."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweeprules.engine.language.canon import to_data
+from sweeprules.engine.mutate import KINDS, Mutant, mutants
+from sweeprules.engine.mutation import mutate
+from sweeprules.engine.ruletests import RuleTest, read_rule_tests, run_rule_test
+from tests.engine.evaluate.site import catalogue, policy
+
+POLICY = policy(
+    """policy: 1
+title: t
+params:
+  floor: {default: 30m, why: shortest silence, for: [{cluster: a, value: 45m}]}
+  enough: {default: 2, unit: jobs, why: "one is chance"}
+  few: {default: 2, unit: nodes, why: "one is none"}
+  many: {default: 8, unit: nodes, why: "more are too many"}
+lists:
+  ends: [FAILED, TIMEOUT]
+patterns:
+  died: {literal: died, regex: 'has\\s+died', kind: fault}
+decide:
+  bucket:
+    - {when: {name: {prefix: rl}}, is: rl}
+    - {when: {name: {contains_any: [sft, tune]}}, is: sft}
+    - {otherwise: catch-all}
+rules:
+  - id: stale
+    on: job
+    when:
+      all:
+        - {state: RUNNING}
+        - {any: [{log_age: {gt: $floor}}, {first_error.message: {matches: died}}]}
+        - {not: {suspended: true}}
+    unless: {name: {contains: quiet}}
+    then: [{flag: stale-log}, {action: diagnose, args: {error_class: other, path: .log.path, position: .log.size}}]
+  - {id: ended, on: job, when: {state: {in: $ends}}, then: {flag: chain-restart-ok}}
+  - id: crowd
+    on: job
+    when: {at_least: {n: $enough, of: [{flagged: stale-log}, {bucket: rl}, {nodes: {between: [$few, $many]}}]}}
+  - {id: lost, on: job, when: {count: {of: siblings, where: {state: FAILED}, is: {gt: 1}}}}
+  - {id: all-lost, on: job, when: {every: {of: siblings, is: {state: FAILED}, if_empty: false}}}
+  - {id: unseen, on: job, when: {log_age: {unknown: true}}}
+exemptions:
+  - {id: probe, when: {name: {contains: probe}}, flags: [stale-log], as: measurement-exempt, why: "a probe is silent"}
+routes:
+  diagnose: [{when: {bucket: rl}, template: failure-diagnosis}, {otherwise: blocked, say: "who knows"}]
+"""
+)
+TESTS = (
+    "given: {job: {name: rl__x, state: RUNNING, log_age: 31m, suspended: false}}, expect: {flags: [stale-log]}",
+    "given: {job: {name: rl__x, state: RUNNING, log_age: 30m, suspended: false}}, expect: {not_flags: [stale-log]}",
+    "given: {job: {name: rl__probe, state: RUNNING, log_age: 31m, suspended: false}}, expect: {exempt: [stale-log]}",
+    "given: {job: {name: x, state: FAILED, log_age: 31m, suspended: false}}, expect: {flags: [chain-restart-ok]}",
+    "given: {job: {name: quiet, state: RUNNING, log_age: 31m, suspended: false}}, expect: {flags: []}",
+    "given: {job: {name: tune, log: {path: /a, size: 3}, state: RUNNING, log_age: 1h, suspended: false}}, "
+    "expect: {bucket: sft, blocked: diagnose}",
+    "given: {job: {name: rl, nodes: 4, state: RUNNING, log_age: 1m, suspended: true}}, expect: {truth: {crowd: true}}",
+    "given: {job: {name: x, siblings: [{state: FAILED}, {state: FAILED}]}}, "
+    "expect: {truth: {unseen: true, lost: true}}",
+    "given: {job: {name: x, siblings: [{state: FAILED}, {state: RUNNING}]}}, expect: {truth: {all-lost: false}}",
+    'given: {job: {name: x, state: RUNNING, log_age: 1m, suspended: false, first_error: {message: "it has  died"}}}, '
+    "expect: {flags: [stale-log]}",
+    "given: {job: {name: x}}, expect: {truth: {stale: unknown}}",
+)
+
+
+@pytest.fixture(scope="module")
+def tests() -> tuple[RuleTest, ...]:
+    text = "tests:\n" + "".join(f"  - {{name: t{number}, {test}}}\n" for number, test in enumerate(TESTS))
+    read = read_rule_tests(POLICY, catalogue(), {"rules/t.test.yaml": text})
+    assert len(read) == len(TESTS)
+    return read
+
+
+@pytest.fixture(scope="module")
+def made() -> list[Mutant]:
+    return list(mutants(POLICY))
+
+
+def test_the_tests_pass_before(tests: tuple[RuleTest, ...]) -> None:
+    results = [run_rule_test(test, POLICY, catalogue()) for test in tests]
+    assert [result.differences for result in results] == [()] * len(TESTS)
+
+
+def test_every_kind_is_made(made: list[Mutant]) -> None:
+    assert {mutant.kind for mutant in made} == set(KINDS)
+
+
+def test_each_is_another_policy_and_no_two_are_the_same_text(made: list[Mutant]) -> None:
+    before = to_data(POLICY)
+    assert all(to_data(mutant.policy) != before for mutant in made)
+    assert len({(mutant.text, mutant.mark) for mutant in made}) == len(made)
+    assert to_data(POLICY) == before
+
+
+def test_tests_that_are_not_touched_would_have_noticed_nothing(tests: tuple[RuleTest, ...], made: list[Mutant]) -> None:
+    found = mutate(POLICY, catalogue(), tests)
+    survived = [
+        mutant.text
+        for mutant in made
+        if all(run_rule_test(test, mutant.policy, catalogue()).status == "passed" for test in tests)
+    ]
+    assert [one.mutant.text for one in found.survivors] == survived
+    assert 0 < len(survived) < len(made) / 2
+    assert any(0 < one.touched < len(tests) for one in found.tried)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("$floor 1800 made 900", 1),
+        ("exemption probe left out", 2),
+        ("list ends: FAILED left out", 3),
+        ("rule stale: `unless` left out", 4),
+        ("route diagnose to failure-diagnosis left out", -1),
+        ("route diagnose to failure-diagnosis put after the next", -1),
+        ("route diagnose to failure-diagnosis: `bucket: rl`: eq made ne", 5),
+        ("pattern died: regex broken", 9),
+        ("decide bucket, sft: `name: {contains_any: [sft, tune]}`: tune left out", 5),
+        ("rule stale: `not` left out", 0),
+        ("rule all-lost: `every` made `some`", 8),
+    ],
+)
+def test_what_notices_a_change(text: str, number: int, tests: tuple[RuleTest, ...], made: list[Mutant]) -> None:
+    mutant = next(one for one in made if one.text == text)
+    noticed = {i for i, test in enumerate(tests) if run_rule_test(test, mutant.policy, catalogue()).status == "failed"}
+    assert (number in noticed) if number >= 0 else not noticed
+
+
+def test_without_tests_all_survive() -> None:
+    found = mutate(POLICY, catalogue(), ())
+    assert len(found.survivors) == len(found.tried) == sum(found.made.values())
+    assert mutate(POLICY, catalogue(), (), lambda _: False).tried == ()
