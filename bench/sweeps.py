@@ -60,7 +60,7 @@ def _step(running: int, pending: int, offset: float) -> Step:
     for i in range(running, running + pending):
         jobs[str(FIRST_ID + i)] = {"name": NAMES[i % len(NAMES)].format(i), "state": "PENDING", "workdir": "queued"}
     clusters = {CLUSTER: {"logins": {"login01": {}}, "jobs": jobs}}
-    return Step(offset, clusters, {}, ("--engine", "native"), {})
+    return Step(offset, clusters, site={}, rules={}, run=("--engine", "native"), expect={})
 
 
 def _connections(runner: Runner, step: Step, count: int) -> int:
