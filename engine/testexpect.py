@@ -15,9 +15,10 @@ from sweeprules.engine.language.node import Node
 from sweeprules.engine.language.shape import quote
 from sweeprules.engine.testgiven import parse
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
-from sweeprules.engine.verdicts import Verdict
+from sweeprules.engine.verdicts import Action, Verdict
 
 _TRUTHS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
+_MAPS = ("truth", "templates")
 _LISTS = ("flags", "not_flags", "actions", "not_actions", "exempt", "blocked")
 HEALTH = ("flagged", "unknown", "exempt", "starting", "waiting", "ended", "healthy")
 
@@ -32,6 +33,7 @@ class Expect:
     not_actions: tuple[str, ...] = ()
     exempt: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)
     truth: Mapping[str, Truth] = field(default_factory=dict)
     decided: Mapping[str, FactValue] = field(default_factory=dict)
     health: str = ""
@@ -53,7 +55,7 @@ def read_expect(node: Node, policy: Policy, catalogue: Catalogue, kind: str) -> 
     lists = {name: _names(node.get(name), name, policy, problems) for name in _LISTS}
     decided: dict[str, FactValue] = {}
     for entry in node.entries:
-        if entry.key not in (*_LISTS, "truth", "health"):
+        if entry.key not in (*_LISTS, *_MAPS, "health"):
             decided.update(_decided(entry.key, entry.value, entry.mark, catalogue, kind, problems))
     problems += _contradictions(node, lists)
     health = node.get("health")
@@ -66,6 +68,7 @@ def read_expect(node: Node, policy: Policy, catalogue: Catalogue, kind: str) -> 
         not_actions=lists["not_actions"] or (),
         exempt=lists["exempt"] or (),
         blocked=lists["blocked"] or (),
+        templates=_templates(node.get("templates"), policy, problems),
         truth=_truths(node.get("truth"), policy, problems),
         decided=decided,
         health="" if health is None else health.text,
@@ -101,12 +104,29 @@ def _truths(node: Node | None, policy: Policy, problems: list[Problem]) -> dict[
     return found
 
 
+def _templates(node: Node | None, policy: Policy, problems: list[Problem]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for entry in node.entries if node is not None else ():
+        name, page = entry.key, entry.value.text
+        pages = sorted({route.template for route in policy.routes.get(name, ()) if route.template is not None})
+        if name not in policy.actions:
+            problems.append(Problem(entry.mark, f"{quote(name)} is no action", nearest(name, policy.actions)))
+        elif page not in pages:
+            hint = nearest(page, pages) or f"its routes lead to {', '.join(pages) or 'none'}"
+            problems.append(Problem(entry.value.mark, f"no route leads {name} to {quote(page)}", hint))
+        else:
+            found[name] = page
+    if node is not None and not node.entries:
+        problems.append(Problem(node.mark, "templates names nothing", "name an action and its template"))
+    return found
+
+
 def _decided(
     name: str, node: Node, mark: Mark, catalogue: Catalogue, kind: str, problems: list[Problem]
 ) -> Iterator[tuple[str, FactValue]]:
     definition = catalogue.kinds[kind].fields.get(name)
     if definition is None:
-        known = [*_LISTS, "truth", "health", *catalogue.kinds[kind].fields]
+        known = [*_LISTS, *_MAPS, "health", *catalogue.kinds[kind].fields]
         problems.append(Problem(mark, f"{quote(name)} can not be expected of a {kind}", nearest(name, known)))
         return
     if node.get("unknown") is not None:
@@ -142,10 +162,7 @@ def differences(expect: Expect, verdict: Verdict, truths: Mapping[str, Truth], p
         if name not in exempt:
             state = "raised and counts" if name in flags else "not raised"
             found.append(Difference(f"exempt: expected {name}, it is {state}", raisers.get(name, ())))
-    for name in expect.blocked:
-        action = actions.get(name)
-        if action is None or action.status != "blocked":
-            found.append(Difference(f"blocked: expected {name}, it is {action.status if action else 'not asked for'}"))
+    found += _handed_over(expect, actions, askers)
     for rule, wanted in expect.truth.items():
         if truths[rule] is not wanted:
             found.append(Difference(f"truth {rule}: expected {wanted.word}, is {truths[rule].word}", (rule,)))
@@ -157,6 +174,21 @@ def differences(expect: Expect, verdict: Verdict, truths: Mapping[str, Truth], p
     if expect.health and expect.health != verdict.health:
         found.append(Difference(f"health: expected {expect.health}, is {verdict.health or 'none'}"))
     return found
+
+
+def _handed_over(
+    expect: Expect, actions: Mapping[str, Action], askers: Mapping[str, tuple[str, ...]]
+) -> Iterator[Difference]:
+    for name in expect.blocked:
+        action = actions.get(name)
+        if action is None or action.status != "blocked":
+            yield Difference(f"blocked: expected {name}, it is {action.status if action else 'not asked for'}")
+    for name, template in expect.templates.items():
+        action = actions.get(name)
+        if action is None or action.template != template:
+            state = "not asked for" if action is None else action.template or action.status
+            text = f"templates: expected {template} for {name}, it is {state}"
+            yield Difference(text, askers.get(name, ()))
 
 
 def _listed(

@@ -158,6 +158,9 @@ def _expected(verdict: Verdict, policy: Policy, catalogue: Catalogue) -> Iterato
         yield "exempt", _names(exempt)
     if blocked:
         yield "blocked", _names(blocked)
+    templates = {a.name: a.template for a in verdict.actions if a.template is not None and a.name in policy.actions}
+    if templates:
+        yield "templates", "{" + ", ".join(f"{name}: {scalar(page)}" for name, page in templates.items()) + "}"
     if verdict.health:
         yield "health", verdict.health
     types = catalogue.kinds[verdict.ref.kind].fields

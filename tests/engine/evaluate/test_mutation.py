@@ -7,7 +7,7 @@ import pytest
 from sweeprules.engine.language.canon import to_data
 from sweeprules.engine.mutate import KINDS, Mutant, mutants
 from sweeprules.engine.mutation import mutate
-from sweeprules.engine.ruletests import RuleTest, read_rule_tests, run_rule_test
+from sweeprules.engine.ruletests import RuleTest, read_rule_tests, run_rule_test, run_rule_tests
 from tests.engine.evaluate.site import catalogue, policy
 
 POLICY = policy(
@@ -51,7 +51,8 @@ routes:
 """
 )
 TESTS = (
-    "given: {job: {name: rl__x, state: RUNNING, log_age: 31m, suspended: false}}, expect: {flags: [stale-log]}",
+    "given: {job: {name: rl__x, log: {path: /a, size: 3}, state: RUNNING, log_age: 31m, suspended: false}}, "
+    "expect: {flags: [stale-log], templates: {diagnose: failure-diagnosis}}",
     "given: {job: {name: rl__x, state: RUNNING, log_age: 30m, suspended: false}}, expect: {not_flags: [stale-log]}",
     "given: {job: {name: rl__probe, state: RUNNING, log_age: 31m, suspended: false}}, expect: {exempt: [stale-log]}",
     "given: {job: {name: x, state: FAILED, log_age: 31m, suspended: false}}, expect: {flags: [chain-restart-ok]}",
@@ -116,8 +117,8 @@ def test_tests_that_are_not_touched_would_have_noticed_nothing(tests: tuple[Rule
         ("exemption probe left out", 2),
         ("list ends: FAILED left out", 3),
         ("rule stale: `unless` left out", 4),
-        ("route diagnose to failure-diagnosis left out", -1),
-        ("route diagnose to failure-diagnosis put after the next", -1),
+        ("route diagnose to failure-diagnosis left out", 0),
+        ("route diagnose to failure-diagnosis put after the next", 0),
         ("route diagnose to failure-diagnosis: `bucket: rl`: eq made ne", 5),
         ("pattern died: regex broken", 9),
         ("decide bucket, sft: `name: {contains_any: [sft, tune]}`: tune left out", 5),
@@ -128,10 +129,51 @@ def test_tests_that_are_not_touched_would_have_noticed_nothing(tests: tuple[Rule
 def test_what_notices_a_change(text: str, number: int, tests: tuple[RuleTest, ...], made: list[Mutant]) -> None:
     mutant = next(one for one in made if one.text == text)
     noticed = {i for i, test in enumerate(tests) if run_rule_test(test, mutant.policy, catalogue()).status == "failed"}
-    assert (number in noticed) if number >= 0 else not noticed
+    assert number in noticed
 
 
 def test_without_tests_all_survive() -> None:
     found = mutate(POLICY, catalogue(), ())
     assert len(found.survivors) == len(found.tried) == sum(found.made.values())
     assert mutate(POLICY, catalogue(), (), lambda _: False).tried == ()
+
+
+ROUTED = "given: {job: {name: rl__x, log: {path: /a, size: 3}, state: RUNNING, log_age: 31m, suspended: false}}"
+LEFT = "given: {job: {name: tune, log: {path: /a, size: 3}, state: RUNNING, log_age: 1h, suspended: false}}"
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        (f"{ROUTED}, expect: {{templates: {{diagnose: failure-diagnosis}}}}", ()),
+        (
+            f"{LEFT}, expect: {{templates: {{diagnose: failure-diagnosis}}}}",
+            ("templates: expected failure-diagnosis for diagnose, it is blocked",),
+        ),
+        (
+            "given: {job: {state: FAILED}}, expect: {templates: {diagnose: failure-diagnosis}}",
+            ("templates: expected failure-diagnosis for diagnose, it is not asked for",),
+        ),
+    ],
+)
+def test_the_template_that_routes_choose_can_be_expected(test: str, said: tuple[str, ...]) -> None:
+    run = run_rule_tests(POLICY, catalogue(), {"rules/t.test.yaml": f"tests: [{{name: it, {test}}}]\n"})
+    assert run.problems == ()
+    assert run.results[0].differences == said
+
+
+@pytest.mark.parametrize(
+    ("templates", "said"),
+    [
+        (
+            "{diagnose: failure-diagnosi}",
+            "no route leads diagnose to `failure-diagnosi` (did you mean failure-diagnosis?)",
+        ),
+        ("{diagnos: failure-diagnosis}", "is no action (did you mean diagnose?)"),
+        ("{}", "templates names nothing"),
+    ],
+)
+def test_a_template_that_can_not_be_is_a_mistake(templates: str, said: str) -> None:
+    text = f"tests: [{{name: it, {ROUTED}, expect: {{templates: {templates}}}}}]\n"
+    run = run_rule_tests(POLICY, catalogue(), {"rules/t.test.yaml": text})
+    assert said in str(run.problems[0])
