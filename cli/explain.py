@@ -58,7 +58,7 @@ def _explain(
         near = f"; near: {', '.join(found.near)}" if found.near else ""
         scope = f"sweep {sweep_id}" if sweep_id else "any kept sweep"
         raise click.UsageError(f"no job {job!r} in {scope}{near}")
-    shown = documents(store, state, found.exact, rule)
+    shown = documents(store, state, found.exact, rule, whole=full or output == "json")
     if output == "json":
         from sweeprules.reports.clean import json_text
         from sweeprules.reports.explaining import build

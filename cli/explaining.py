@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ from sweeprules.cli.options import sentences
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.whynot import why_not
 from sweeprules.engine.facts import FactValue, Ref, Subject, World
-from sweeprules.engine.language.ast import Act, Policy, Raise
-from sweeprules.engine.language.ast import Path as FactPath
+from sweeprules.engine.language.ast import Policy
 from sweeprules.engine.truth import UNKNOWN, Truth
 from sweeprules.engine.verdicts import Action, Verdict
 from sweeprules.handoffs.identity import cause_of, identity, path_of
-from sweeprules.reports.explaining import Explained
+from sweeprules.reports.explaining import SCREEN_RULES, Explained, nearest_quiet
 from sweeprules.store.db import Store
 from sweeprules.store.kept import JobHit, Stored
 from sweeprules.store.policies import read_policy
@@ -45,23 +44,26 @@ class KeptTruths:
         return None if verdict is None else verdict.decided.get(name)
 
 
-def documents(store: Store, state: Path, hits: Sequence[JobHit], rule: str | None) -> list[Explained]:
-    """One explanation for each job that an id names."""
-    return [_one(store, state, hit, rule) for hit in hits]
+def documents(store: Store, state: Path, hits: Sequence[JobHit], rule: str | None, *, whole: bool) -> list[Explained]:
+    """One explanation for each job that an id names; `whole` tells of every rule what it lacks."""
+    return [_one(store, state, hit, rule, whole) for hit in hits]
 
 
-def _one(store: Store, state: Path, hit: JobHit, rule: str | None) -> Explained:
+def _one(store: Store, state: Path, hit: JobHit, rule: str | None, whole: bool) -> Explained:
     info = store.sweep(hit.sweep)
     assert info is not None
     kept = read_policy(state, info.policy_sha256)
     _check_rule(rule, kept.policy)
     ref = Ref("job", hit.key)
-    stored = store.around(ref, hit.sweep, ALWAYS | _relations(kept.policy))
+    stored = store.around(ref, hit.sweep, ALWAYS | kept.relations)
     item = stored[ref]
     world = World({**{r: s.subject for r, s in stored.items()}, **_sweep(info.id, info.now)})
     verdict = item.verdict or Verdict(ref, {}, {}, (), ())
     run = item.subject.relations.get("run")
-    lacking, more_ways = _why_not(kept.policy, world, stored, ref) if item.verdict is not None else ({}, frozenset())
+    proofs = _proofs(kept.policy, world, stored, ref) if item.verdict is not None else []
+    quiet = nearest_quiet(proofs)
+    asked = [proof.rule for proof in (quiet if whole else quiet[:SCREEN_RULES])]
+    lacking, more_ways = _why_not(Prover(kept.policy, world, _truths(stored)), asked, ref)
     return Explained(
         sweep=info.id,
         now=info.now,
@@ -69,7 +71,7 @@ def _one(store: Store, state: Path, hit: JobHit, rule: str | None) -> Explained:
         job=item.subject,
         run=run.members[0].key if run is not None and run.members else hit.key,
         verdict=verdict,
-        proofs=_proofs(kept.policy, world, stored, ref) if item.verdict is not None else (),
+        proofs=proofs,
         exemptions=_exemptions(kept.policy, world, stored, verdict),
         around=world.subjects,
         handoffs=[*_handoffs(ref, verdict.actions)],
@@ -129,12 +131,8 @@ def _proofs(policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref
     return [replace(proof, truth=kept.get(proof.rule, proof.truth)) for proof in proofs]
 
 
-def _why_not(
-    policy: Policy, world: World, stored: Mapping[Ref, Stored], ref: Ref
-) -> tuple[dict[str, list[tuple[str, ...]]], frozenset[str]]:
-    """What the rules that raise or ask for something lack, by rule id, and those for which there may be more."""
-    prover = Prover(policy, world, _truths(stored))
-    asked = [r.id for r in policy.rules.values() if r.on == "job" and any(isinstance(c, Raise | Act) for c in r.then)]
+def _why_not(prover: Prover, asked: Iterable[str], ref: Ref) -> tuple[dict[str, list[tuple[str, ...]]], frozenset[str]]:
+    """What rules lack, by rule id, and those for which there may be more ways than are given."""
     found = {rule: why_not(prover, rule, ref) for rule in asked}
     sets = {rule: [tuple(need.words for need in needs) for needs in one.sets] for rule, one in found.items()}
     return sets, frozenset(rule for rule, one in found.items() if one.cut)
@@ -165,27 +163,3 @@ def _handoffs(ref: Ref, actions: Iterable[Action]) -> Iterator[dict[str, Any]]:
         blocked = list(dict.fromkeys(reason for action in group for reason in action.blocked_by))
         status = "blocked" if blocked else "open"
         yield {"id": number, "template": template, "status": status, "blocked_by": blocked, "path": path_of(number)}
-
-
-def _relations(policy: Policy) -> frozenset[str]:
-    """The relations that rules and exemptions about jobs read."""
-    found: set[str] = set()
-    conditions: list[object] = [c for r in policy.rules.values() if r.on == "job" for c in (r.when, r.unless, r.then)]
-    _walk([*conditions, *(e.when for e in policy.exemptions)], found)
-    return frozenset(found)
-
-
-def _walk(node: object, found: set[str]) -> None:
-    if isinstance(node, FactPath):
-        found.update(node.relations)
-        if node.type == "relation":
-            found.add(node.field)
-    elif isinstance(node, tuple | list):
-        for item in node:
-            _walk(item, found)
-    elif isinstance(node, Mapping):
-        for item in node.values():
-            _walk(item, found)
-    elif is_dataclass(node):
-        for spec in fields(node):
-            _walk(getattr(node, spec.name), found)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from sweeprules.cli.held import HOLDS, to_data
+from sweeprules.cli.reads import relations
 from sweeprules.cli.sweep import Start, Swept
 from sweeprules.handoffs.identity import path_of
 from sweeprules.store.cassette import Cassette
@@ -53,7 +54,7 @@ def keep(store: Store, state: Path, start: Start, swept: Swept) -> None:
     """
     for handoff in swept.handoffs:
         write_atomic(state / path_of(handoff.id), handoff.text.encode("utf-8", "backslashreplace"))
-    save_policy(state, KeptPolicy(start.loaded.policy, start.loaded.types))
+    save_policy(state, KeptPolicy(start.loaded.policy, start.loaded.types, relations(start.loaded.policy)))
     info = SweepInfo(
         start.id, start.started, swept.finished, start.now, swept.complete, start.engine, start.loaded.policy.sha256
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -49,5 +48,7 @@ class PolicyError(Exception):
 
 def nearest(word: str, names: Iterable[str]) -> str:
     """The hint `did you mean ...?` for the closest of `names`; empty when none is close."""
+    import difflib  # one mistake in a thousand runs needs it
+
     close = difflib.get_close_matches(word, list(names), n=1, cutoff=0.6)
     return f"did you mean {close[0]}?" if close else ""

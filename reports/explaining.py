@@ -175,7 +175,7 @@ def said(leaf: ConditionProof) -> str:
 _FROM = "from "
 _FROM_LINES = 2
 _PATH = 40
-_SCREEN_RULES = 6
+SCREEN_RULES = 6
 _SCREEN_LEAVES = 6
 
 
@@ -328,14 +328,11 @@ def _short(command: str) -> str:
 
 
 def _quiet_section(explained: Explained, full: bool) -> list[str]:
-    raising = [p for p in explained.proofs if any(c.startswith(("flag ", "action ")) for c in p.consequences)]
-    quiet = sorted(
-        (p for p in raising if p.truth is not Truth.TRUE), key=lambda p: _distance(p, explained.why_not.get(p.rule, ()))
-    )
+    quiet = nearest_quiet(explained.proofs)
     if not quiet:
         return []
     lines = ["", "Did not fire (nearest first)"]
-    shown = quiet if full else quiet[:_SCREEN_RULES]
+    shown = quiet if full else quiet[:SCREEN_RULES]
     for proof in shown:
         sets = explained.why_not.get(proof.rule) or [tuple(_missing(proof))]
         perhaps = ", and perhaps more" if proof.rule in explained.more_ways else ""
@@ -346,11 +343,16 @@ def _quiet_section(explained: Explained, full: bool) -> list[str]:
     return lines
 
 
-def _distance(proof: RuleProof, sets: Sequence[tuple[str, ...]]) -> tuple[int, int, float, str]:
+def nearest_quiet(proofs: Sequence[RuleProof]) -> list[RuleProof]:
+    """The rules that raise or ask for something and did not, nearest to firing first: a screen shows `SCREEN_RULES`."""
+    raising = [p for p in proofs if any(c.startswith(("flag ", "action ")) for c in p.consequences)]
+    return sorted((p for p in raising if p.truth is not Truth.TRUE), key=_distance)
+
+
+def _distance(proof: RuleProof) -> tuple[int, int, float, str]:
     every = [leaf for condition in proof.conditions for leaf in leaves(condition)]
     held = sum(leaf.truth is Truth.TRUE for leaf in every)
-    lacking = len(sets[0]) if sets else len(every)
-    return (0 if proof.truth is Truth.UNKNOWN else 1, lacking, -held / max(len(every), 1), proof.rule)
+    return (0 if proof.truth is Truth.UNKNOWN else 1, len(_missing(proof)), -held / max(len(every), 1), proof.rule)
 
 
 def _unknown_section(explained: Explained, full: bool) -> list[str]:

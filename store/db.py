@@ -8,16 +8,19 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from sweeprules.engine.facts import Ref
 from sweeprules.store import migrations, opinions, reading, retention, writing
-from sweeprules.store.cassette import Cassette, read_cassette
 from sweeprules.store.codec import CodecError, Json
 from sweeprules.store.errors import StoreError
 from sweeprules.store.files import PRIVATE_FILE
 from sweeprules.store.kept import Found, StartingPoint, Stored, SweepInfo, SweepRecord, checked_id
 from sweeprules.store.opinions import Opinion
 from sweeprules.store.state import make_state
+
+if TYPE_CHECKING:
+    from sweeprules.store.cassette import Cassette
 
 DATABASE = "sweeprules.sqlite3"
 CASSETTES = "cassettes"
@@ -229,7 +232,11 @@ class Store:
     def cassette(self, sweep_id: str) -> Cassette | None:
         """A sweep's cassette; None when none is kept."""
         path = self.cassette_path(sweep_id)
-        return None if path is None else read_cassette(path)
+        if path is None:
+            return None
+        from sweeprules.store.cassette import read_cassette
+
+        return read_cassette(path)
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:

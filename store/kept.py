@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sweeprules.engine.facts import Ref, Subject
 from sweeprules.engine.verdicts import Verdict
-from sweeprules.store.cassette import Cassette
 from sweeprules.store.codec import CodecError, Json, decode_subject, encode_subjects
 from sweeprules.store.history import Raised, Since, decode_since, encode_since
+
+if TYPE_CHECKING:
+    # Only a sweep keeps one: whoever explains does not wait for its reader.
+    from sweeprules.store.cassette import Cassette
 
 Documents = Mapping[str, Json]
 """Opaque JSON documents by name; only the sweep knows what is in them."""

@@ -20,10 +20,11 @@ _HINT = "sweep again, and explain the new sweep"
 
 @dataclass(frozen=True, slots=True)
 class KeptPolicy:
-    """A policy with the catalogue's types, by (kind, field)."""
+    """A policy with the catalogue's types, by (kind, field), and the relations that its rules about jobs read."""
 
     policy: Policy
     types: Mapping[tuple[str, str], str]
+    relations: frozenset[str] = frozenset()
 
 
 class _Values(pickle.Unpickler):
@@ -42,7 +43,7 @@ def save_policy(state: Path, kept: KeptPolicy) -> None:
     """Keep a policy under its hash; one that is there already stays. Raises `StoreError`."""
     path = state / FOLDER / f"{kept.policy.sha256}.policy"
     if not path.is_file():
-        write_atomic(path, pickle.dumps((kept.policy, dict(kept.types)), protocol=5))
+        write_atomic(path, pickle.dumps((kept.policy, dict(kept.types), kept.relations), protocol=5))
 
 
 def read_policy(state: Path, sha256: str) -> KeptPolicy:
@@ -51,9 +52,9 @@ def read_policy(state: Path, sha256: str) -> KeptPolicy:
     if not path.is_file():
         raise StoreError(str(path), "the policy of that sweep is not kept", _HINT)
     try:
-        policy, types = _Values(io.BytesIO(read_bounded(path, _MAX_BYTES))).load()
+        policy, types, relations = _Values(io.BytesIO(read_bounded(path, _MAX_BYTES))).load()
     except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, ValueError, TypeError, IndexError) as error:
         raise StoreError(str(path), f"is damaged or of another version: {error}", _HINT) from error
     if not isinstance(policy, Policy) or policy.sha256 != sha256:
         raise StoreError(str(path), "is not the policy that its name says", _HINT)
-    return KeptPolicy(policy, types)
+    return KeptPolicy(policy, types, relations)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sqlite3
 import zlib
@@ -102,6 +101,8 @@ def _near(connection: sqlite3.Connection, text: str) -> tuple[str, ...]:
         "SELECT text FROM job_ids WHERE seq = (SELECT max(seq) FROM sweeps) LIMIT ?", (_NEAR_SCANNED,)
     ).fetchall()
     known = [row[0] for row in rows]
+    import difflib  # only for an id that is not there
+
     return tuple(difflib.get_close_matches(text, known, n=_NEAR)) or _by_number(text, known)
 
 
