@@ -73,8 +73,13 @@ def _own(case: Case) -> tuple[Truth, str]:
     return _when(case.fact("user"), lambda user: user == case.user), "user"
 
 
+def _live(subject: Subject) -> Truth:
+    """Whether a job's state was seen in the queue or the controller: accounting alone can not tell what runs now."""
+    return TRUE if subject.get("state_source") in ("squeue", "scontrol") else UNKNOWN
+
+
 def _running(case: Case) -> tuple[Truth, str]:
-    return _when(case.fact("state"), lambda state: state == "RUNNING"), "state"
+    return min(_when(case.fact("state"), lambda state: state == "RUNNING"), _live(case.subject)), "state"
 
 
 def _terminal(case: Case) -> tuple[Truth, str]:
@@ -85,13 +90,14 @@ def _terminal(case: Case) -> tuple[Truth, str]:
 def _never_started(case: Case) -> tuple[Truth, str]:
     started = case.fact("started")
     none = TRUE if isinstance(started, Absent) else UNKNOWN if isinstance(started, Unknown) else FALSE
-    return min(_when(case.fact("state"), lambda state: state == "PENDING"), none), "state"
+    return min(_when(case.fact("state"), lambda state: state == "PENDING"), none, _live(case.subject)), "state"
 
 
 def _never_worked(case: Case) -> tuple[Truth, str]:
     log = case.fact("log.exists")
     none = TRUE if isinstance(log, Absent) else UNKNOWN if isinstance(log, Unknown) else FALSE
-    return min(_when(case.fact("state_reason"), lambda reason: reason == "Prolog"), none), "state_reason"
+    prolog = _when(case.fact("state_reason"), lambda reason: reason == "Prolog")
+    return min(prolog, none, _live(case.subject)), "state_reason"
 
 
 def _flavour(case: Case) -> tuple[Truth, str]:
@@ -103,8 +109,9 @@ def _successor(case: Case) -> tuple[Truth, str]:
     if relation is None or not relation.members:
         return UNKNOWN, "state"
     successor = case.world.subjects.get(relation.members[0])
-    state = successor.get("state") if successor else Unknown("not-read")
-    return _when(state, lambda word: word in ("RUNNING", "PENDING")), "state"
+    if successor is None:
+        return UNKNOWN, "state"
+    return min(_when(successor.get("state"), lambda word: word in ("RUNNING", "PENDING")), _live(successor)), "state"
 
 
 def _cause(case: Case) -> tuple[Truth, str]:

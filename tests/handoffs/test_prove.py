@@ -19,9 +19,9 @@ def case(next_state: FactValue | None = None, **facts: FactValue) -> Case:
     subjects = {}
     if next_state is not None:
         successor = Ref("job", "aurora:8")
-        subjects[successor] = Subject(successor, {"state": next_state})
+        subjects[successor] = Subject(successor, {"state": next_state, "state_source": "squeue"})
         relations["next_link"] = Relation((successor,))
-    named = {name.replace("__", "."): value for name, value in facts.items()}
+    named = {"state_source": "squeue"} | {name.replace("__", "."): value for name, value in facts.items()}
     subject = Subject(REF, named, {name: SOURCE for name in named}, relations)
     return Case(subject, Verdict(REF, {}, {}, (), ()), World({**subjects, REF: subject}), "alice")
 
@@ -36,6 +36,9 @@ def case(next_state: FactValue | None = None, **facts: FactValue) -> Case:
         ("still-running", {"state": "RUNNING"}, TRUE),
         ("still-running", {"state": "COMPLETED"}, FALSE),
         ("still-running", {"state": UNREAD}, UNKNOWN),
+        ("still-running", {"state": "RUNNING", "state_source": "sacct"}, UNKNOWN),
+        ("still-running", {"state": "RUNNING", "state_source": UNREAD}, UNKNOWN),
+        ("never-started", {"state": "PENDING", "started": ABSENT, "state_source": "sacct"}, UNKNOWN),
         ("never-started", {"state": "PENDING", "started": ABSENT}, TRUE),
         ("never-started", {"state": "PENDING", "started": UNREAD}, UNKNOWN),
         ("never-started", {"state": "PENDING", "started": 5.0}, FALSE),

@@ -55,7 +55,7 @@ def test_a_page_without_its_proof_is_blocked_and_prints_no_destructive_step(page
     assert (handoff.status, settled.status) == ("blocked", "blocked")
     assert "still-running is unknown" in handoff.text.replace("\\", "")
     assert "**BLOCKED.**" in handoff.text
-    whole, _ = handed(action(page), {"state": "RUNNING"}, ("still-running",))
+    whole, _ = handed(action(page), {"state": "RUNNING", "state_source": "squeue"}, ("still-running",))
     assert whole.status == "open"
     assert "BLOCKED" not in whole.text
     steps = [line for line in whole.text.splitlines() if line.startswith("- ") and line not in handoff.text]
@@ -65,7 +65,7 @@ def test_a_page_without_its_proof_is_blocked_and_prints_no_destructive_step(page
 
 @pytest.mark.parametrize("page", PAGES)
 def test_nothing_of_a_cluster_is_markup_on_a_page(page: str) -> None:
-    handoff, _ = handed(action(page), {"state": "RUNNING"})
+    handoff, _ = handed(action(page), {"state": "RUNNING", "state_source": "squeue"})
     assert "\x1b" not in handoff.text
     assert not any(line.startswith("# title") for line in handoff.text.splitlines())
     for markup in ("**bold**", "<b>", "[a](http", "`x`"):
@@ -73,7 +73,9 @@ def test_nothing_of_a_cluster_is_markup_on_a_page(page: str) -> None:
 
 
 def test_an_unknown_argument_blocks() -> None:
-    handoff, settled = handed(action("propose-kill", ids=Unknown("vanished")), {"state": "RUNNING"})
+    handoff, settled = handed(
+        action("propose-kill", ids=Unknown("vanished")), {"state": "RUNNING", "state_source": "squeue"}
+    )
     assert settled.status == "blocked"
     assert "argument ids is unknown (vanished)" in handoff.blocked_by
 
