@@ -86,10 +86,9 @@ def show(text: str, wrong: list[str], output: str) -> None:
     from sweeprules.reports.clean import one_line
 
     if output == "json":
-        import json
+        from sweeprules.reports.clean import json_text
 
-        document = {"schema_version": 1, "test": text, "differences": wrong}
-        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        click.echo(json_text({"schema_version": 1, "test": text, "differences": wrong}), nl=False)
         return
     click.echo(text, nl=False)
     if wrong:
