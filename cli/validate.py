@@ -100,11 +100,12 @@ def _empty(load: SiteLoad, policy: Policy) -> list[Problem]:
 def _beside(load: SiteLoad, policy: Policy, catalogue: Catalogue) -> list[Problem]:
     """What only a good policy lets us see: tests and templates that name what there is not."""
     from sweeprules.cli.template_check import unused
+    from sweeprules.cli.testlogs import readers
     from sweeprules.engine.ruletests import run_rule_tests
 
     routed = {route.template for routes in policy.routes.values() for route in routes if route.template}
     routed |= {name for action in policy.actions.values() for name in action.templates} | set(catalogue.templates)
-    tests = run_rule_tests(policy, catalogue, load.tests).problems
+    tests = run_rule_tests(policy, catalogue, load.tests, readers()).problems
     return [*tests, *unused(load, routed), *_empty(load, policy), *_lint(policy, catalogue)]
 
 

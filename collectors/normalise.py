@@ -115,7 +115,7 @@ class _Jobs:
         facts |= reading.facts
         facts |= self._elsewhere(job_id, facts)
         if facts.get("state") == "RUNNING":
-            facts["phase"] = _phase(facts, reading)
+            facts["phase"] = read_phase(facts, reading)
         facts |= {
             "key": key,
             "cluster": self.cluster,
@@ -226,7 +226,7 @@ def _why_vanished(gathered: Gathered, shown: str) -> str:
     return shown or "it is in neither the queue nor accounting, and its end is not proved"
 
 
-def _phase(facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
+def read_phase(facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
     """What the scheduler's word says; else by the log: steady once a progress line was seen, bring-up before.
 
     Absent where the end of a long log shows neither: then no phase can be told, and it is not teardown.

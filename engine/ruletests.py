@@ -22,6 +22,7 @@ from sweeprules.engine.testdefaults import DEFAULTS, NOW
 from sweeprules.engine.testexpect import Difference, Expect, differences, read_expect
 from sweeprules.engine.testgiven import Given, read_given
 from sweeprules.engine.testheld import read_held
+from sweeprules.engine.testlogs import NO_READERS, GivenLog, Readers, read_log
 from sweeprules.engine.truth import TRUE, Truth
 from sweeprules.engine.verdicts import ConditionProof, RuleProof, Verdict
 
@@ -39,6 +40,15 @@ class RuleTest:
     expects: Mapping[Ref, Expect]
     held: Held = field(default_factory=dict)
     """What rules with `for:` had been before."""
+    log: GivenLog | None = None
+    """The log of its job; `given` has its facts by the policy with which the test was read."""
+
+    def under(self, policy: Policy) -> RuleTest:
+        """The same test with its log read by the patterns of this policy."""
+        if self.log is None or self.log.patterns is policy.patterns:
+            return self
+        log = replace(self.log, patterns=policy.patterns)
+        return replace(self, log=log, given=replace(self.given, world=log.world(policy)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +79,13 @@ class RuleTestRun:
         return bool(self.results) and not self.problems and all(r.status == "passed" for r in self.results)
 
 
-def run_rule_tests(policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes]) -> RuleTestRun:
-    """Run all tests of all files (name -> text) against a policy."""
+def run_rule_tests(
+    policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes], readers: Readers = NO_READERS
+) -> RuleTestRun:
+    """Run all tests of all files (name -> text) against a policy; `readers` read the logs that tests give."""
     results: list[RuleTestResult] = []
     problems: list[Problem] = []
-    for node, test, mistakes in _read(policy, catalogue, files, problems):
+    for node, test, mistakes in _read(policy, catalogue, files, readers, problems):
         problems += mistakes
         if mistakes or test is None:
             texts = tuple(str(mistake) for mistake in mistakes)
@@ -83,19 +95,26 @@ def run_rule_tests(policy: Policy, catalogue: Catalogue, files: Mapping[str, str
     return RuleTestRun(tuple(results), tuple(sorted(set(problems))))
 
 
-def read_rule_tests(policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes]) -> tuple[RuleTest, ...]:
+def read_rule_tests(
+    policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes], readers: Readers = NO_READERS
+) -> tuple[RuleTest, ...]:
     """The tests of all files that can be read, in order of file and place; `run_rule_tests` says what is wrong."""
-    return tuple(test for _, test, wrong in _read(policy, catalogue, files, []) if test is not None and not wrong)
+    found = _read(policy, catalogue, files, readers, [])
+    return tuple(test for _, test, wrong in found if test is not None and not wrong)
 
 
 def _read(
-    policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes], problems: list[Problem]
+    policy: Policy,
+    catalogue: Catalogue,
+    files: Mapping[str, str | bytes],
+    readers: Readers,
+    problems: list[Problem],
 ) -> Iterator[tuple[Node, RuleTest | None, list[Problem]]]:
     for file in sorted(files):
         scanned = scan(files[file], file)
         problems += scanned.problems
         for node in _tests(scanned.node, problems) if scanned.node is not None else ():
-            yield node, *read_test(node, policy, catalogue)
+            yield node, *read_test(node, policy, catalogue, readers)
 
 
 def _tests(root: Node, problems: list[Problem]) -> tuple[Node, ...]:
@@ -124,7 +143,9 @@ def _name(node: Node) -> str:
 _KEYS = ("name", "defaults", "given", "expect")
 
 
-def read_test(node: Node, policy: Policy, catalogue: Catalogue) -> tuple[RuleTest | None, list[Problem]]:
+def read_test(
+    node: Node, policy: Policy, catalogue: Catalogue, readers: Readers = NO_READERS
+) -> tuple[RuleTest | None, list[Problem]]:
     """One test of a file, and all that is wrong with it."""
     if node.kind != "map":
         return None, [
@@ -147,15 +168,19 @@ def read_test(node: Node, policy: Policy, catalogue: Catalogue) -> tuple[RuleTes
     if problems or given is None or expect is None:
         return None, problems
     facts = DEFAULTS[defaults.text](policy) if defaults is not None else {}
-    held = given.get("held")
-    given = replace(given, entries=tuple(entry for entry in given.entries if entry.key != "held"))
+    held, text = given.get("held"), given.get("log")
+    given = replace(given, entries=tuple(entry for entry in given.entries if entry.key not in ("held", "log")))
     world = read_given(given, with_metrics(catalogue, policy), facts, frozenset(policy.decide) | {"bucket_sure"})
     if held is not None:
         world = _timed(world)
+    log = read_log(text, world, policy, readers, problems)
+    if log is not None:
+        problems += log.contradictions(policy)
+        world = replace(world, world=log.world(policy))
     states = read_held(held, policy, lambda kind: _about(kind, world), _now(world), problems)
     expects = dict(_expects(expect, world, policy, catalogue, problems))
     problems += world.problems
-    return RuleTest(_name(node), node.mark, world, expects, states), problems
+    return RuleTest(_name(node), node.mark, world, expects, states, log), problems
 
 
 def with_metrics(catalogue: Catalogue, policy: Policy) -> Catalogue:
@@ -243,6 +268,7 @@ class Judged:
 
 def judge_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> Judged:
     """Judge the world of one test."""
+    test = test.under(policy)
     world, fixed = test.given.world, _fixing(policy, test.given)
     truths = evaluate(fixed, world, test.held)
     return Judged(fixed, truths, judge(fixed, world, catalogue, truths))
@@ -250,6 +276,7 @@ def judge_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> Judged:
 
 def run_rule_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> RuleTestResult:
     """Judge the world of one test and compare."""
+    test = test.under(policy)
     judged = judge_test(test, policy, catalogue)
     world, fixed, truths = test.given.world, judged.policy, judged.truths
     found: list[Difference] = []

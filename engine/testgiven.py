@@ -39,6 +39,8 @@ class Given:
     about: Ref
     fixed: Mapping[str, FactValue]
     problems: tuple[Problem, ...]
+    written: Mapping[str, Mark] = field(default_factory=dict)
+    """The facts of what it is about that are written out, no default, and where."""
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class _Draft:
     facts: dict[str, FactValue] = field(default_factory=dict)
     relations: dict[str, Relation] = field(default_factory=dict)
     judged: bool = True
+    written: Mapping[str, Mark] = field(default_factory=dict)
 
 
 def read_given(
@@ -86,7 +89,7 @@ class _Reader:
         self._unread()
         fixed = {n: v for n, v in self._drafts[about].facts.items() if about.kind == "job" and n in self._decided}
         subjects = {r: Subject(r, d.facts, {}, d.relations, d.judged) for r, d in self._drafts.items()}
-        return Given(World(subjects), about, fixed, tuple(self._problems))
+        return Given(World(subjects), about, fixed, tuple(self._problems), self._drafts[about].written)
 
     def _unread(self) -> None:
         """A relation that the test does not give was not read, except with defaults: nothing hangs on a quiet job."""
@@ -106,10 +109,11 @@ class _Reader:
         if node is not None and node.kind not in ("map", "bad"):
             self._wrong(node, f"a map of the facts of a {kind}")
         entries = node.entries if node is not None else ()
-        read = dict(self._facts(self._catalogue.kinds[kind], node)) if node is not None else {}
+        found = list(self._facts(self._catalogue.kinds[kind], node)) if node is not None else []
+        read = {name: value for name, value, _ in found}
         facts = {**self._defaults.get(kind, {}), **read} if judged else read
         ref = self._named(kind, facts, number)
-        draft = self._drafts[ref] = _Draft(facts, judged=judged)
+        draft = self._drafts[ref] = _Draft(facts, judged=judged, written={name: mark for name, _, mark in found})
         for name, value in _IDENTITY.get(kind, {}).items():
             draft.facts.setdefault(name, value)
         if kind == "job":
@@ -189,14 +193,14 @@ class _Reader:
 
     # ------------------------------------------------------------ facts
 
-    def _facts(self, kind: KindDef, node: Node, prefix: str = "") -> Iterator[tuple[str, FactValue]]:
+    def _facts(self, kind: KindDef, node: Node, prefix: str = "") -> Iterator[tuple[str, FactValue, Mark]]:
         for entry in node.entries:
             name = prefix + entry.key
             if not prefix and self._is_relation(kind.name, name, entry.value):
                 continue
             definition = kind.fields.get(name) or _pattern_field(kind, name)
             if definition is not None:
-                yield name, self._value(definition, entry.value)
+                yield name, self._value(definition, entry.value), entry.mark
             elif entry.value.kind == "map" and self._is_group(kind, name):
                 yield from self._facts(kind, entry.value, f"{name}.")
             else:

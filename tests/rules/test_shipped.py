@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from sweeprules.cli.testlogs import readers
 from sweeprules.engine.language import ast
 from sweeprules.engine.language.yamltext import read
 from sweeprules.engine.ruletests import RuleTest, read_test, run_rule_tests, why
@@ -20,7 +21,7 @@ def _tests() -> Iterator[RuleTest]:
         listed = read(text, name).get("tests")
         assert listed is not None
         for node in listed.items:
-            test, problems = read_test(node, policy(), catalogue())
+            test, problems = read_test(node, policy(), catalogue(), readers())
             assert problems == []
             assert test is not None
             yield test
@@ -34,7 +35,7 @@ def test_each_policy_file_names_its_schema_and_has_tests_beside_it() -> None:
 
 @pytest.mark.parametrize("name", sorted(rule_tests()))
 def test_rule_tests_pass(name: str) -> None:
-    run = run_rule_tests(policy(), catalogue(), {name: rule_tests()[name]})
+    run = run_rule_tests(policy(), catalogue(), {name: rule_tests()[name]}, readers())
     assert run.problems == ()
     failed = [
         "\n".join([f"{r.mark} {r.name}", *r.differences, *(line for proof in r.proofs for line in why(proof))])
