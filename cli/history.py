@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from sweeprules.engine.evaluate.flags import EXPIRED
 from sweeprules.engine.facts import Ref
 from sweeprules.engine.language.ast import Policy, Raise
 from sweeprules.engine.truth import UNKNOWN
@@ -38,8 +39,13 @@ def _unsure(item: Raised, verdicts: Mapping[Ref, Verdict], policy: Policy, swept
 
 
 def raisers(policy: Policy, flag: str) -> Iterator[str]:
-    """The ids of the rules that raise a flag, or a flag that an exemption renames to it."""
-    covered = {name for e in policy.exemptions if e.as_flag == flag for name in e.flags}
+    """The ids of the rules that raise a flag, one that an exemption renames to it, or one that counts again."""
+    covered = {
+        name
+        for e in policy.exemptions
+        if e.as_flag == flag or (flag == EXPIRED and e.expires is not None)
+        for name in e.flags
+    }
     for rule in policy.rules.values():
         if any(isinstance(c, Raise) and (c.flag == flag or c.flag in covered) for c in rule.then):
             yield rule.id

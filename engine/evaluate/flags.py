@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
 from sweeprules.engine.catalogue import Catalogue
@@ -13,12 +13,15 @@ from sweeprules.engine.evaluate.plan import CARRIED
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.resolve import Lens
 from sweeprules.engine.evaluate.truths import Truths
+from sweeprules.engine.evaluate.words import humanise
 from sweeprules.engine.facts import Ref, Subject
 from sweeprules.engine.language import ast
-from sweeprules.engine.truth import TRUE, UNKNOWN, Truth
-from sweeprules.engine.verdicts import Flag
+from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
+from sweeprules.engine.verdicts import ConditionProof, Flag
 
 SEVERITIES = ("info", "warning", "critical")
+EXPIRED = "exemption-expired"
+"""Raised by no rule: that an exemption ran out is the policy's own word, so its `rule` is the exemption's id."""
 
 
 class Sourced(Protocol):
@@ -112,11 +115,15 @@ def raised(policy: ast.Policy, lens: Lens, truths: Truths, looks: Looks) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class Exempted:
-    """The exemptions that could cover a subject's flags: their truths, and flag -> exemption, sure or doubtful."""
+    """The exemptions that could cover a subject's flags: their truths, and flag -> exemption, sure or doubtful.
+
+    `expired` holds, for the flags that none of these covers, the one that would if it had not run out.
+    """
 
     truths: Mapping[str, Truth]
     sure: Mapping[str, ast.Exemption]
     doubtful: Mapping[str, ast.Exemption]
+    expired: Mapping[str, ast.Exemption] = field(default_factory=dict)
 
 
 def exempted(policy: ast.Policy, prover: Prover, ref: Ref, flags: Iterable[str]) -> Exempted:
@@ -125,17 +132,27 @@ def exempted(policy: ast.Policy, prover: Prover, ref: Ref, flags: Iterable[str])
     truths: dict[str, Truth] = {}
     sure: dict[str, ast.Exemption] = {}
     doubtful: dict[str, ast.Exemption] = {}
+    expired: dict[str, ast.Exemption] = {}
     for exemption in sorted(policy.exemptions, key=lambda e: e.id):
         covered = names.intersection(exemption.flags)
         if exemption.on != ref.kind or not covered:
             continue
-        truth = truths[exemption.id] = prover.exemption(exemption, ref).truth
-        for name in covered:
-            if truth is TRUE:
-                sure.setdefault(name, exemption)
-            elif truth is UNKNOWN:
-                doubtful.setdefault(name, exemption)
-    return Exempted(truths, sure, {n: e for n, e in doubtful.items() if n not in sure})
+        proof = prover.exemption(exemption, ref)
+        truth = truths[exemption.id] = proof.truth
+        if truth is not FALSE or _ran_out(proof):
+            found = sure if truth is TRUE else doubtful if truth is UNKNOWN else expired
+            found.update({name: exemption for name in covered if name not in found})
+    return Exempted(
+        truths,
+        sure,
+        {n: e for n, e in doubtful.items() if n not in sure},
+        {n: e for n, e in expired.items() if n not in sure},
+    )
+
+
+def _ran_out(proof: ConditionProof) -> bool:
+    """Whether nothing but its expiry keeps an exemption from holding."""
+    return len(proof.parts) == 2 and proof.text == "exemption" and proof.parts[0].truth is TRUE
 
 
 class FlagWriter:
@@ -154,8 +171,21 @@ class FlagWriter:
         for name, exemption in exempt.sure.items():
             covered.setdefault(exemption.as_flag or name, []).append((found[name], exemption))
         plain += [self._exempt(ref, name, group) for name, group in covered.items()]
+        plain += self._expired(ref, exempt.expired) if EXPIRED not in found else []
         explained = _explained(plain, {flag.name: self.explains(flags.get(flag.name, ()), flag.name) for flag in plain})
         return tuple(sorted(explained, key=lambda f: (-SEVERITIES.index(f.severity), f.name)))
+
+    def _expired(self, ref: Ref, expired: Mapping[str, ast.Exemption]) -> list[Flag]:
+        """That exemptions ran out which would have covered flags of this subject."""
+        definition = self._policy.flags.get(EXPIRED)
+        if not expired or definition is None or ref.kind not in definition.subjects:
+            return []
+        gone: dict[str, list[str]] = {}
+        for name, exemption in sorted(expired.items()):
+            gone.setdefault(exemption.id, []).append(name)
+        terms = {exemption.id: exemption for exemption in expired.values()}
+        says = [_said(terms[name], flags) for name, flags in sorted(gone.items())]
+        return [Flag(EXPIRED, definition.severity, min(gone), joined(says))]
 
     def explains(self, who: Iterable[Raised], name: str) -> set[str]:
         """The flags that a flag is the cause of, by the catalogue and by the rules that raised it."""
@@ -196,6 +226,13 @@ class FlagWriter:
             exemption=exemption.id,
             resolved=False,
         )
+
+
+def _said(exemption: ast.Exemption, flags: Sequence[str]) -> str:
+    owner = f" of {exemption.owner}" if exemption.owner else ""
+    counts = "counts" if len(flags) == 1 else "count"
+    when = "" if exemption.expires is None else f" on {humanise(exemption.expires, 'time')}"
+    return f"the exemption {exemption.id}{owner} ended{when}; {', '.join(flags)} {counts} again"
 
 
 def _explained(flags: list[Flag], causes: Mapping[str, set[str]]) -> list[Flag]:
