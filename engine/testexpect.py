@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sweeprules.engine.catalogue import Catalogue
+from sweeprules.engine.catalogue import Catalogue, KindDef
 from sweeprules.engine.errors import Mark, Problem, nearest
 from sweeprules.engine.evaluate.compare import same
 from sweeprules.engine.evaluate.words import humanise
@@ -13,12 +13,13 @@ from sweeprules.engine.facts import Absent, FactValue, Unknown
 from sweeprules.engine.language.ast import Policy
 from sweeprules.engine.language.node import Node
 from sweeprules.engine.language.shape import quote
-from sweeprules.engine.testgiven import parse
+from sweeprules.engine.testgiven import is_group, parse, pattern_field
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 from sweeprules.engine.verdicts import Action, Verdict
 
 _TRUTHS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
 _MAPS = ("truth", "templates")
+_NOTHING: Mapping[str, FactValue] = {}
 _LISTS = ("flags", "not_flags", "actions", "not_actions", "exempt", "blocked")
 HEALTH = ("flagged", "unknown", "exempt", "starting", "waiting", "ended", "healthy")
 
@@ -36,6 +37,7 @@ class Expect:
     templates: Mapping[str, str] = field(default_factory=dict)
     truth: Mapping[str, Truth] = field(default_factory=dict)
     decided: Mapping[str, FactValue] = field(default_factory=dict)
+    """Fields that the policy decides, and facts that a log or a recorded sweep tells."""
     health: str = ""
 
 
@@ -56,7 +58,7 @@ def read_expect(node: Node, policy: Policy, catalogue: Catalogue, kind: str) -> 
     decided: dict[str, FactValue] = {}
     for entry in node.entries:
         if entry.key not in (*_LISTS, *_MAPS, "health"):
-            decided.update(_decided(entry.key, entry.value, entry.mark, catalogue, kind, problems))
+            decided.update(_facts(entry.key, entry.value, entry.mark, catalogue.kinds[kind], problems))
     problems += _contradictions(node, lists)
     health = node.get("health")
     if health is not None and health.text not in HEALTH:
@@ -121,15 +123,17 @@ def _templates(node: Node | None, policy: Policy, problems: list[Problem]) -> di
     return found
 
 
-def _decided(
-    name: str, node: Node, mark: Mark, catalogue: Catalogue, kind: str, problems: list[Problem]
+def _facts(
+    name: str, node: Node, mark: Mark, kind: KindDef, problems: list[Problem]
 ) -> Iterator[tuple[str, FactValue]]:
-    definition = catalogue.kinds[kind].fields.get(name)
-    if definition is None:
-        known = [*_LISTS, *_MAPS, "health", *catalogue.kinds[kind].fields]
-        problems.append(Problem(mark, f"{quote(name)} can not be expected of a {kind}", nearest(name, known)))
-        return
-    if node.get("unknown") is not None:
+    definition = kind.fields.get(name) or pattern_field(kind, name)
+    if definition is None and node.kind == "map" and is_group(kind, name):
+        for entry in node.entries:
+            yield from _facts(f"{name}.{entry.key}", entry.value, entry.mark, kind, problems)
+    elif definition is None:
+        known = [*_LISTS, *_MAPS, "health", *kind.fields]
+        problems.append(Problem(mark, f"{quote(name)} can not be expected of a {kind.name}", nearest(name, known)))
+    elif node.get("unknown") is not None:
         yield name, Unknown(node.entries[0].value.text)
     elif node.get("absent") is not None:
         yield name, Absent()
@@ -150,8 +154,18 @@ def _contradictions(node: Node, lists: Mapping[str, tuple[str, ...] | None]) -> 
 # ---------------------------------------------------------------- comparison
 
 
-def differences(expect: Expect, verdict: Verdict, truths: Mapping[str, Truth], policy: Policy) -> list[Difference]:
-    """All that is not as expected; `truths` are those of the rules that `truth` names, each on its own subject."""
+def differences(
+    expect: Expect,
+    verdict: Verdict,
+    truths: Mapping[str, Truth],
+    policy: Policy,
+    told: Mapping[str, FactValue] = _NOTHING,
+) -> list[Difference]:
+    """All that is not as expected.
+
+    `truths` are those of the rules that `truth` names, each on its own subject; `told` the facts that a log or a
+    recorded sweep gave, and the test did not.
+    """
     flags = {flag.name: flag for flag in verdict.flags}
     actions = {action.name: action for action in verdict.actions}
     raisers, askers = _raisers(policy), _askers(policy)
@@ -167,9 +181,9 @@ def differences(expect: Expect, verdict: Verdict, truths: Mapping[str, Truth], p
         if truths[rule] is not wanted:
             found.append(Difference(f"truth {rule}: expected {wanted.word}, is {truths[rule].word}", (rule,)))
     for name, value in expect.decided.items():
-        actual = verdict.decided.get(name)
+        actual = verdict.decided.get(name, told.get(name))
         if actual is None or not _alike(value, actual):
-            shown = "not decided" if actual is None else humanise(actual)
+            shown = "neither decided nor read" if actual is None else _shown(actual)
             found.append(Difference(f"{name}: expected {humanise(value)}, is {shown}"))
     if expect.health and expect.health != verdict.health:
         found.append(Difference(f"health: expected {expect.health}, is {verdict.health or 'none'}"))
@@ -209,6 +223,10 @@ def _listed(
     if wanted == ():
         for name in sorted(names):
             yield Difference(f"{word}: {name} is there, and none was expected", behind.get(name, ()))
+
+
+def _shown(value: FactValue) -> str:
+    return "absent" if isinstance(value, Absent) else humanise(value)
 
 
 def _alike(wanted: FactValue, actual: FactValue) -> bool:

@@ -198,20 +198,16 @@ class _Reader:
             name = prefix + entry.key
             if not prefix and self._is_relation(kind.name, name, entry.value):
                 continue
-            definition = kind.fields.get(name) or _pattern_field(kind, name)
+            definition = kind.fields.get(name) or pattern_field(kind, name)
             if definition is not None:
                 yield name, self._value(definition, entry.value), entry.mark
-            elif entry.value.kind == "map" and self._is_group(kind, name):
+            elif entry.value.kind == "map" and is_group(kind, name):
                 yield from self._facts(kind, entry.value, f"{name}.")
             else:
                 known = [*kind.fields, *kind.relations]
                 self._problems.append(
                     Problem(entry.mark, f"{quote(name)} is no fact of {kind.name}", nearest(name, known))
                 )
-
-    def _is_group(self, kind: KindDef, name: str) -> bool:
-        head = name.partition(".")[0]
-        return head in kind.pattern_fields or any(other.startswith(f"{name}.") for other in kind.fields)
 
     def _missing(self, node: Node) -> Unknown | Absent | None:
         """What `{unknown: reason}` and `{absent: true}` stand for; None for anything else."""
@@ -249,7 +245,13 @@ _IDENTITY: dict[str, dict[str, FactValue]] = {
 }
 
 
-def _pattern_field(kind: KindDef, name: str) -> FieldDef | None:
+def is_group(kind: KindDef, name: str) -> bool:
+    """Do dotted names of facts begin with this one?"""
+    return name.partition(".")[0] in kind.pattern_fields or any(other.startswith(f"{name}.") for other in kind.fields)
+
+
+def pattern_field(kind: KindDef, name: str) -> FieldDef | None:
+    """What `lines.PATTERN.FIELD` holds; None for any other name."""
     head, _, rest = name.partition(".")
     pattern, _, what = rest.partition(".")
     types = kind.pattern_fields.get(head)
