@@ -108,6 +108,12 @@ def _operated(place: _Place, entry: Entry, name: str) -> Compare | None:
     return Compare(cast(Operator, name), rights) if rights else None
 
 
+def operators_for(left: Type) -> tuple[str, ...]:
+    """The operators that may stand on a value of this type, in their order."""
+    found = tuple(name for name in OPERATORS if name in STATUS or not _misfit(left, name)[0])
+    return (*found, "possible") if left.base == "interval" else found
+
+
 def _misfit(left: Type, name: str) -> tuple[str, str]:
     """Why an operator can not stand on a value of this type, and what can."""
     base = left.base
