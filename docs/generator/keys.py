@@ -20,6 +20,7 @@ TITLES = {
     "feature": "A feature",
     "metric": "A metric",
     "choice": "A line of `decide`",
+    "choices_first": "A change of a shipped decision",
     "rule": "A rule",
     "condition": "A condition",
     "at_least": "`at_least`",
@@ -32,6 +33,7 @@ TITLES = {
     "arg": "An argument of an action",
     "exemption": "An exemption",
     "route": "A route",
+    "routes_first": "A change of shipped routes",
     "new_flag": "A new flag",
 }
 INTRO = """What may stand where in a file of `rules/`. A key that is not listed is a mistake, and `validate` names the

@@ -24,14 +24,17 @@ NAMED = (
 )
 LISTED = ("rules", "exemptions")
 NEW_WORDS = ("flags", "signals", "metrics", "actions")
+ORDERED = ("decide", "routes")
+"""Sections of lines of which the first that holds is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """One named thing of one file: where its name stands, what it is, and whether it came with the tool.
 
-    A thing that a later layer changes in part (a param, a list) has the tree of the whole; each node of it still says
-    where it was written. `earlier` is what it overrides. One that is `disabled` has the tree of what it switches off.
+    A thing that a later layer changes in part (a param, a list, a decision) has the tree of the whole; each node of it
+    still says where it was written. `earlier` is what it overrides. One that is `disabled` has the tree of what it
+    switches off.
     """
 
     name: str
@@ -110,6 +113,8 @@ def _over(earlier: Item | None, section: str, item: Item, known: list[str], prob
     if section == "lists" and item.node.kind != "list":
         # What is neither a list nor a change of one was reported with the schema.
         return _changed_list(earlier, item, known, problems) if item.node.kind == "map" else earlier or item
+    if section in ORDERED and item.node.kind == "map":
+        return _put_before(earlier, section, item, known, problems)
     if earlier is None:
         return item
     node = item.node
@@ -173,6 +178,22 @@ def _more_keys(old: Node, new: Node) -> Node:
             entry = Entry(entry.key, entry.mark, dataclasses.replace(more, items=(*entry.value.items, *more.items)))
         entries.append(entry)
     return dataclasses.replace(new, entries=tuple(entries))
+
+
+def _put_before(
+    earlier: Item | None, section: str, item: Item, known: list[str], problems: list[Problem]
+) -> Item | None:
+    """The lines of `first` and behind them those of the earlier layer."""
+    first = item.node.get("first")
+    if earlier is None or earlier.node.kind != "list":
+        hint = nearest(item.name, known) or "write the whole list: [...]"
+        problems.append(Problem(item.mark, f"there is nothing under {section}: {item.name} to stand first in", hint))
+        return None
+    if first is None:
+        # What is wrong with it was reported with the schema.
+        return earlier
+    node = Node("list", item.node.mark, items=(*first.items, *earlier.node.items))
+    return dataclasses.replace(item, node=node, over=earlier.mark, earlier=earlier)
 
 
 def _changed_list(earlier: Item | None, item: Item, known: list[str], problems: list[Problem]) -> Item | None:
