@@ -305,7 +305,8 @@ def _record(node: Node, types: Mapping[str, str]) -> Value | None:
         return None
     found: dict[str, Value] = {}
     for entry in node.entries:
-        value = _scalar(types[entry.key], entry.value) if entry.key in types else None
+        kind = types.get(entry.key)
+        value = parse(FieldDef(entry.key, kind), entry.value) if kind is not None else None
         if value is None:
             return None
         found[entry.key] = value

@@ -208,9 +208,11 @@ def test_values_are_read_by_the_type_of_their_field() -> None:
     assert job.get("tags") == ("a3",)
     assert not isinstance(job.get("tags"), OpenList)
     assert job.get("cadence") == Unknown("not-read")
-    cluster = about("cluster: {rl_running: {sure: 2, possible: 4}, reservations: [{name: m, from: '2026-07-01'}]}")
+    cluster = about(
+        "cluster: {rl_running: {sure: 2, possible: 4}, reservations: [{name: m, flags: [MAINT], from: '2026-07-01'}]}"
+    )
     assert cluster.get("rl_running") == Interval(2, 4)
-    assert cluster.get("reservations") == ({"name": "m", "from": 1_782_864_000},)
+    assert cluster.get("reservations") == ({"name": "m", "flags": ("MAINT",), "from": 1_782_864_000},)
 
 
 def test_relations_are_joined_both_ways() -> None:
