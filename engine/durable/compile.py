@@ -37,6 +37,7 @@ from sweeprules.engine.durable.dnf import (
     one,
 )
 from sweeprules.engine.durable.leaves import ABSENT, KNOWN, MustLowerError, comparison, leaf
+from sweeprules.engine.durable.reads import needed
 from sweeprules.engine.evaluate.plan import CARRIED
 from sweeprules.engine.language.ast import (
     All,
@@ -142,7 +143,7 @@ class Compiler:
     def _rule_formula(self, rule: Rule, want: bool) -> Formula:
         """The rule's own conditions, and its needs: an absent one makes it false, an unknown one unknown."""
         body = self._body(rule, want)
-        needs = [Column(_need(rule, name), "p") for name in rule.needs]
+        needs = [Column(Field(needed(rule, name)), "p") for name in rule.needs]
         if want:
             return self._conjunction([body, *(one(Is(column, "eq", KNOWN)) for column in needs)], rule.on)
         return either([body, *(one(Is(column, "eq", ABSENT)) for column in needs)])
@@ -187,7 +188,7 @@ class Compiler:
         """A flag: the greatest truth of the rules that raise it on this subject, or on what is carried to it."""
         parts = [one(Derived(self.rule(name, want))) for name in self._raisers["flag", flag, kind]]
         for other, (_, to, _) in CARRIED.items():
-            if to == kind:
+            if to == kind and other not in self.policy.flags[flag].subjects:
                 for name in self._raisers["flag", flag, other]:
                     parts.append(one(Is(Column(Carried(name), "c"), "eq", 2 if want else 0)))
         if not parts:
@@ -214,7 +215,7 @@ class Compiler:
             return one(Derived(self.rule(rule.id, False)))
         key = ("silent", rule.id, "false")
         if self._open(key, rule.on):
-            needs = [Column(_need(rule, name), "p") for name in rule.needs]
+            needs = [Column(Field(needed(rule, name)), "p") for name in rule.needs]
             told = self._conjunction([self._body(rule, False), *(one(Is(n, "eq", KNOWN)) for n in needs)], rule.on)
             self._close(key, either([told, *(one(Is(n, "eq", ABSENT)) for n in needs)]))
         return one(Derived(key))
@@ -347,10 +348,6 @@ def _needed(n: object, total: int, want: bool) -> int:
     if isinstance(n, bool) or not isinstance(n, int | float):
         raise TypeError(f"a quorum of {n!r}")
     return math.ceil(n) if want else total - math.ceil(n) + 1
-
-
-def _need(rule: Rule, name: str) -> Field:
-    return Field(Path((), name, rule.on, "any"))
 
 
 def _counted_type(condition: Quantified) -> str:

@@ -11,6 +11,7 @@ from typing import cast
 
 from sweeprules.engine.durable.dnf import Key
 from sweeprules.engine.durable.lower import Lowering
+from sweeprules.engine.durable.reads import needed
 from sweeprules.engine.durable.series import Series
 from sweeprules.engine.durable.values import Here, Many, Values
 from sweeprules.engine.evaluate import settle
@@ -68,9 +69,13 @@ class Found:
         for rule in self.index.raisers.get(flag, ()):
             if rule.on == subject.ref.kind:
                 truths.append(self.ruled(rule.id, subject.ref))
-            elif rule.on in CARRIED and CARRIED[rule.on][1] == subject.ref.kind:
+            elif self._carries(rule.on, flag, subject.ref.kind):
                 truths.append(self.carried(rule.id, subject))
         return max(truths)
+
+    def _carries(self, on: str, flag: str, kind: str) -> bool:
+        """Whether a flag that a rule about `on` raises stands on what that belongs to; some stand where they are."""
+        return on in CARRIED and CARRIED[on][1] == kind and on not in self.policy.flags[flag].subjects
 
     def carried(self, rule: str, subject: Subject) -> Truth:
         """The greatest truth of a rule over a job's steps or run; unknown where some were not read."""
@@ -100,7 +105,7 @@ class Found:
         return max(there) if there else None
 
     def _given_by(self, rule: Rule, subject: Subject) -> Truth | None:
-        needs = [self.values.fact(subject, name) for name in rule.needs]
+        needs = [self.values.path(needed(rule, name), Here(subject)) for name in rule.needs]
         if any(isinstance(need, Absent) for need in needs):
             return None
         return UNKNOWN if any(isinstance(n, Unknown) for n in needs) else self.ruled(rule.id, subject.ref)
@@ -108,7 +113,7 @@ class Found:
     def blocked(self, condition: AtLeast, here: Here) -> Truth:
         """Whether an operand can not be told for a reason that is not ignored; the reasons are those of its proof."""
         # A prover asks for truths and decided fields by name, which is what this object answers.
-        prover = Prover(self.policy, self.world, cast("Truths", self), self.index)
+        prover = Prover(self.policy, self.world, cast("Truths", self), self.index, self._states)
         return of(prover.blocked(condition, _scope(here)))
 
     # ------------------------------------------------------------ decided fields

@@ -37,6 +37,7 @@ from sweeprules.engine.language.ast import (
     Policy,
     Quantified,
     Right,
+    Rule,
     RuleIs,
     Signalled,
     Test,
@@ -70,6 +71,12 @@ def sources(condition: Condition | Signalled) -> Iterator[Source]:
             yield from _compared(condition.compare)
         case _:
             yield condition
+
+
+def needed(rule: Rule, name: str) -> Path:
+    """Where a field that a rule `needs` stands: on its subject, or on the job that this belongs to (`job.bucket`)."""
+    own, _, rest = name.partition(".")
+    return Path(("job",), rest, "job", "any") if own == "job" and rest else Path((), name, rule.on, "any")
 
 
 def _compared(compare: Compare | None) -> Iterator[Source]:

@@ -66,6 +66,7 @@ class Child:
         for stream in (self._stdin, self._stdout):
             os.set_blocking(stream.fileno(), False)
         self._selector.register(self._stdout, selectors.EVENT_READ)
+        self._fault = fault
         self._hello = request({"op": "hello", "fault": fault, "alarm": int(deadline) + 5})
         self._greeted = False
 
@@ -94,6 +95,13 @@ class Child:
         self._greeted = True
         for reply in self.stream([self._hello]):
             _good(reply)
+
+    def allow(self, deadline: float) -> None:
+        """Give a child that is kept over many checks `deadline` seconds from now for the next one."""
+        self.greet()
+        self._until = time.monotonic() + deadline
+        # The child's own alarm is set by its greeting.
+        self.ask({"op": "hello", "fault": self._fault, "alarm": int(deadline) + 5})
 
     def ask(self, head: dict[str, object], body: str = "") -> dict[str, Any]:
         """Send one request and wait for its reply; an error reply is raised as `engine`."""

@@ -7,54 +7,24 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sweeprules.engine.durable.checked import check, with_exemptions
-from sweeprules.engine.durable.run import Session
-from sweeprules.engine.durable.runner import Child
 from sweeprules.engine.evaluate.native import evaluate
-from sweeprules.engine.evaluate.verdict import judge
 from sweeprules.engine.facts import World
-from sweeprules.engine.holds import Held
+from sweeprules.engine.holds import NOTHING_HELD, Held
 from sweeprules.engine.language.ast import Policy
 from tests.engine import strategies as gen
+from tests.engine.durable.kept import Kept, keeping
 from tests.engine.durable.wide import Maker
 from tests.engine.evaluate import stepped
-
-RENEW = 1500
-"""Rulesets after which a new child takes over: the engine never gives a ruleset's memory back."""
-
-
-class Kept:
-    """One child that is kept over many examples, and renewed where it has loaded many rulesets."""
-
-    def __init__(self) -> None:
-        self._session: Session | None = None
-
-    def session(self) -> Session:
-        if self._session is None or self._session.loaded > RENEW:
-            self.close()
-            self._session = Session(Child(deadline=3600.0))
-        return self._session
-
-    def close(self) -> None:
-        if self._session is not None:
-            self._session.child.close()
-            self._session = None
 
 
 @pytest.fixture(scope="module")
 def kept() -> Iterator[Kept]:
-    child = Kept()
-    yield child
-    child.close()
+    with keeping() as child:
+        yield child
 
 
-def agree(kept: Kept, policy: Policy, world: World) -> None:
-    truths = evaluate(policy, world)
-    result = check(policy, world, truths, session=kept.session())
-    if result.failure is not None:
-        kept.close()
-    assert result.status == "equal", (result.failure, result.divergence and result.divergence.differences)
-    assert not result.left_out
+def agree(kept: Kept, policy: Policy, world: World, held: Held = NOTHING_HELD) -> None:
+    kept.agree(policy, world, evaluate(policy, world, held), held)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -63,18 +33,12 @@ def test_checked_equals_native(kept: Kept, policy: Policy, world: World) -> None
     agree(kept, policy, world)
 
 
-def agree_over_sweeps(kept: Kept, policy: Policy, world: World, held: Held) -> None:
-    result = check(policy, world, evaluate(policy, world, held), session=kept.session())
-    assert result.status == "equal", (result.failure, result.divergence and result.divergence.differences)
-    assert not result.left_out
-
-
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(policy=stepped.policies(), world=stepped.worlds(), held=stepped.held())
 def test_checked_equals_native_along_series_and_over_sweeps(
     kept: Kept, policy: Policy, world: World, held: Held
 ) -> None:
-    agree_over_sweeps(kept, policy, world, held)
+    agree(kept, policy, world, held)
 
 
 @pytest.mark.deep
@@ -83,7 +47,7 @@ def test_checked_equals_native_along_series_and_over_sweeps(
 def test_checked_equals_native_along_series_and_over_sweeps_at_length(
     kept: Kept, policy: Policy, world: World, held: Held
 ) -> None:
-    agree_over_sweeps(kept, policy, world, held)
+    agree(kept, policy, world, held)
 
 
 @pytest.mark.deep
@@ -96,12 +60,7 @@ def test_checked_equals_native_at_length(kept: Kept, policy: Policy, world: Worl
 def agree_on_seed(kept: Kept, seed: int) -> None:
     maker = Maker(seed)
     policy, world = maker.policy(), maker.world()
-    truths = evaluate(policy, world)
-    seen = with_exemptions(truths, judge(policy, world, None, truths))
-    result = check(policy, world, seen, session=kept.session())
-    assert result.status == "equal", (seed, result.failure, result.divergence and result.divergence.differences)
-    assert not result.left_out, seed
-    assert not result.skipped, seed
+    assert not kept.agree(policy, world, evaluate(policy, world)).skipped, seed
 
 
 @pytest.mark.parametrize("block", range(10))
