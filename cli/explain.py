@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sweeprules.cli.completing import job_ids, rule_ids, sweep_ids
 from sweeprules.cli.main import GOOD
 from sweeprules.cli.options import debug_option, output_option, state_option, unused_options, width
 
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
 
 
 @click.command("explain")
-@click.argument("job")
-@click.option("--rule", metavar="ID", help="Only this rule, with its whole condition tree.")
+@click.argument("job", shell_complete=job_ids)
+@click.option("--rule", metavar="ID", shell_complete=rule_ids, help="Only this rule, with its whole condition tree.")
 @click.option("--full", is_flag=True, help="Every rule and every fact, not one screen.")
-@click.option("--sweep", "sweep_id", metavar="ID", help="A kept sweep; default: the newest that holds the job.")
+@click.option(
+    "--sweep", "sweep_id", metavar="ID", shell_complete=sweep_ids,
+    help="A kept sweep; default: the newest that holds the job.",
+)  # fmt: skip
 @output_option("text", "json")
 @state_option
 @unused_options("site")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from sweeprules.cli.completing import bucket_words, kind_words
 from sweeprules.cli.options import debug_option, output_option, sentences, unused_options
 from sweeprules.engine.catalogue import Catalogue, FieldDef, KindDef
 from sweeprules.engine.errors import nearest
@@ -18,10 +19,17 @@ RELEASE = 1
 
 @click.command("facts")
 @unused_options("site", "state")
-@click.option("--kind", metavar="KIND", help="Only this kind of subject: job, run, cluster, ...")
+@click.option(
+    "--kind", metavar="KIND", shell_complete=kind_words, help="Only this kind of subject: job, run, cluster, ..."
+)
+@click.option(
+    "--bucket", metavar="BUCKET", shell_complete=bucket_words,
+    help="Only what a job of this bucket may have: rl, sft, datagen, eval or catch-all.",
+)  # fmt: skip
+@click.option("--example", is_flag=True, help="Print a likely value of each instead, as `given:` of a rule test.")
 @output_option("text", "json")
 @debug_option
-def command(kind: str | None, output: str) -> None:
+def command(kind: str | None, bucket: str | None, example: bool, output: str) -> None:
     """List the facts that rules can read: kind, name, type, unit and meaning; and the relations between subjects.
 
     A fact is a value, unknown with a reason, or absent. Those marked `later` are read by no collector of this release:
@@ -29,12 +37,21 @@ def command(kind: str | None, output: str) -> None:
     """
     from sweeprules.cli.loading import load_catalogue
 
-    kinds = chosen(load_catalogue(), kind)
-    facts = [row for one in kinds for row in fact_rows(one)]
+    catalogue = load_catalogue()
+    wanted = _bucket(catalogue, bucket)
+    kinds = chosen(catalogue, kind)
+    if wanted is not None and kind is None:
+        kinds = [one for one in kinds if one.name in _about_jobs(wanted)]
+    facts = [row for one in kinds for row in fact_rows(one) if suits(row, wanted)]
     relations = [row for one in kinds for row in relation_rows(one)]
     if output == "json":
         found = {"schema_version": 1, "facts": facts, "relations": relations}
         click.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        return
+    if example:
+        from sweeprules.cli.fact_example import example_lines
+
+        click.echo("\n".join(example_lines(kinds, wanted)))
         return
     for row in facts:
         click.echo("\n".join(_fact_text(row)))
@@ -56,6 +73,26 @@ def chosen(catalogue: Catalogue, kind: str | None) -> list[KindDef]:
     return [catalogue.kinds[name]]
 
 
+def _bucket(catalogue: Catalogue, bucket: str | None) -> str | None:
+    """The bucket that is meant; a usage error for a word that is none."""
+    words = catalogue.kinds["job"].fields["bucket"].words
+    if bucket is not None and bucket not in words:
+        raise click.UsageError(
+            sentences(f"no bucket is called {bucket!r}; there are {', '.join(words)}", nearest(bucket, words))
+        )
+    return bucket
+
+
+def _about_jobs(bucket: str) -> tuple[str, ...]:
+    """The kinds that tell of a job of the bucket; only a trainer has steps."""
+    return ("job", "run", "cluster", "sweep", *(("step",) if bucket in {"rl", "sft"} else ()))
+
+
+def suits(row: dict[str, Any], bucket: str | None) -> bool:
+    """True when a job of the bucket may have the fact; of any without one."""
+    return bucket is None or row["buckets"] is None or bucket in row["buckets"]
+
+
 def fact_rows(kind: KindDef) -> Iterator[dict[str, Any]]:
     """Each fact of a kind, those that patterns make among them."""
     for spec in kind.fields.values():
@@ -74,9 +111,11 @@ def _row(kind: str, name: str, spec: FieldDef) -> dict[str, Any]:
         "item": spec.item or None,
         "unit": spec.unit or None,
         "words": list(spec.words) or None,
+        "buckets": list(spec.buckets) or None,
         "later": spec.feeds > RELEASE,
         "settable": spec.settable,
         "description": spec.description,
+        "example": spec.example,
     }
 
 
@@ -90,7 +129,8 @@ def _fact_text(row: dict[str, Any]) -> Iterator[str]:
     item = f" of {row['item']}" if row["item"] else ""
     unit = f" ({row['unit']})" if row["unit"] else ""
     marks = "".join(f" [{mark}]" for mark in ("later", "settable") if row[mark])
-    yield f"{row['kind']}.{row['name']}: {row['type']}{item}{unit}{marks}"
+    buckets = f" [{', '.join(row['buckets'])}]" if row["buckets"] else ""
+    yield f"{row['kind']}.{row['name']}: {row['type']}{item}{unit}{marks}{buckets}"
     yield f"    {row['description']}"
     if row["words"]:
         yield f"    one of {', '.join(row['words'])}"

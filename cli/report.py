@@ -10,12 +10,15 @@ from typing import Any, cast
 
 import click
 
+from sweeprules.cli.completing import sweep_ids
 from sweeprules.cli.main import GOOD
 from sweeprules.cli.options import debug_option, output_option, state_option, unused_options
 
 
 @click.command("report")
-@click.option("--sweep", "sweep_id", metavar="ID", help="Which kept sweep; default: the newest.")
+@click.option(
+    "--sweep", "sweep_id", metavar="ID", shell_complete=sweep_ids, help="Which kept sweep; default: the newest."
+)
 @click.option("--list", "listing", is_flag=True, help="List the kept sweeps, newest first.")
 @output_option("text", "json", "markdown")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from sweeprules.cli.completing import cluster_names
 from sweeprules.cli.main import GOOD, INTERNAL
 from sweeprules.cli.options import debug_option, output_option, sentences, site_option, state_option
 from sweeprules.cli.times import Duration, Moment, Since
@@ -43,7 +44,10 @@ class Request:
 @click.command("run")
 @site_option
 @state_option
-@click.option("--cluster", "globs", multiple=True, metavar="GLOB", help="Only these clusters; may be given again.")
+@click.option(
+    "--cluster", "globs", multiple=True, metavar="GLOB", shell_complete=cluster_names,
+    help="Only these clusters; may be given again.",
+)  # fmt: skip
 @output_option("text", "json", "markdown")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
 @click.option("--deadline", type=Duration(), default="20m", show_default=True, help="Time for the whole sweep.")

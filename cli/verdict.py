@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sweeprules.cli.completing import flag_names, job_ids, sweep_ids
 from sweeprules.cli.options import debug_option, output_option, state_option, unused_options
 
 if TYPE_CHECKING:
@@ -21,10 +22,16 @@ _MAX_NOTE = 2_000
 
 
 @click.command("verdict")
-@click.argument("job")
+@click.argument("job", shell_complete=job_ids)
 @click.argument("word", type=click.Choice(["right", "wrong"]), metavar="right|wrong")
-@click.option("--flag", metavar="NAME", help="The word is on this flag alone, raised or not; default: each raised one.")
-@click.option("--sweep", "sweep_id", metavar="ID", help="A kept sweep; default: the newest that holds the job.")
+@click.option(
+    "--flag", metavar="NAME", shell_complete=flag_names,
+    help="The word is on this flag alone, raised or not; default: each raised one.",
+)  # fmt: skip
+@click.option(
+    "--sweep", "sweep_id", metavar="ID", shell_complete=sweep_ids,
+    help="A kept sweep; default: the newest that holds the job.",
+)  # fmt: skip
 @click.option("--note", default="", metavar="TEXT", help="Why, for whoever reads it later.")
 @output_option("text", "json")
 @state_option

@@ -21,7 +21,8 @@ class FieldDef:
 
     `type` is text, enum, boolean, integer, number, ratio, interval, duration, time, bytes, list, map or record-list;
     `words` are those of an enum, `item` the type in a list or map, `fields` the types in a record. `feeds` is the stage
-    of the product whose collector fills it.
+    of the product whose collector fills it. `buckets` are those whose jobs may have it, empty for all; `example` is a
+    likely value as JSON has it.
     """
 
     name: str
@@ -34,6 +35,8 @@ class FieldDef:
     range: tuple[float | None, float | None] = (None, None)
     feeds: int = 1
     description: str = ""
+    buckets: tuple[str, ...] = ()
+    example: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,8 @@ def _field(name: str, spec: Mapping[str, Any]) -> FieldDef:
         range=(low, high),
         feeds=int(spec.get("x-feeds", 1)),
         description=spec.get("description", ""),
+        buckets=tuple(spec.get("x-buckets", ())),
+        example=next(iter(spec.get("examples", ())), None),
     )
 
 
@@ -189,6 +194,10 @@ def _digest(data: object) -> str:
 def _bare(data: object) -> object:
     """The data without what only people read."""
     if isinstance(data, Mapping):
-        skipped = {"description", "title", "$comment"}
-        return {key: _bare(value) for key, value in data.items() if not (key in skipped and isinstance(value, str))}
+        said = {"description", "title", "$comment"}
+        return {
+            key: _bare(value)
+            for key, value in data.items()
+            if not (key in said and isinstance(value, str)) and not (key == "examples" and isinstance(value, list))
+        }
     return [_bare(item) for item in data] if isinstance(data, list | tuple) else data

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.evaluate.compare import OpenList
@@ -31,6 +32,8 @@ _ALWAYS = (
 """Facts that decide without standing in a condition: of parameters, of health, and names."""
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[-./][A-Za-z0-9_]+)*\Z")
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+NO_PARTS: Mapping[str, str] = MappingProxyType({})
+"""The types of a value that is no record."""
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 
 
@@ -115,7 +118,10 @@ class _Writer:
         wanted = sorted(name for of, name in self.reads.facts if of == kind and name not in without)
         found = {name: subject.facts[name] for name in wanted if name in subject.facts}
         types = self.catalogue.kinds[kind].fields
-        return {name: value(worth, types[name].type if name in types else "") for name, worth in found.items()}
+        return {
+            name: value(worth, types[name].type, types[name].fields) if name in types else value(worth)
+            for name, worth in found.items()
+        }
 
     def related(self, subject: Subject) -> dict[str, str]:
         """Relations that the policy reads, in YAML; a job's cluster and sweep stand beside it."""
@@ -205,8 +211,11 @@ def _worths(right: Right | None, policy: Policy) -> Iterator[float]:
 # ---------------------------------------------------------------- YAML
 
 
-def value(worth: FactValue, kind: str = "") -> str:
-    """A value as a rule test gives it, in flow style; `kind` is the catalogue's type of the field."""
+def value(worth: FactValue, kind: str = "", parts: Mapping[str, str] = NO_PARTS) -> str:
+    """A value as a rule test gives it, in flow style.
+
+    `kind` is the catalogue's type of the field, `parts` the types of the fields of a record in it.
+    """
     if isinstance(worth, Unknown):
         return f"{{unknown: {scalar(worth.reason)}}}"
     if isinstance(worth, Absent):
@@ -215,9 +224,10 @@ def value(worth: FactValue, kind: str = "") -> str:
         possible = "" if worth.possible is None else f", possible: {worth.possible}"
         return f"{{sure: {worth.sure}{possible}}}"
     if isinstance(worth, Mapping):
-        return "{" + ", ".join(f"{scalar(name)}: {value(one)}" for name, one in worth.items()) + "}"
+        entries = (f"{scalar(name)}: {value(one, parts.get(name, ''))}" for name, one in worth.items())
+        return "{" + ", ".join(entries) + "}"
     if isinstance(worth, tuple):
-        return f"[{', '.join(value(one) for one in worth)}]"
+        return f"[{', '.join(value(one, '', parts) for one in worth)}]"
     return _number(worth, kind) if isinstance(worth, int | float) and not isinstance(worth, bool) else scalar(worth)
 
 

@@ -192,6 +192,11 @@ class Store:
         with _named(self.path):
             return reading.find_jobs(self._connection, text, sweep_id)
 
+    def ids_beginning(self, text: str, most: int) -> tuple[str, ...]:
+        """Ids of jobs of the newest sweep, plain and as `cluster:id`, that begin so; sorted, at most `most`."""
+        with _named(self.path):
+            return reading.ids_beginning(self._connection, text, most)
+
     def stored(self, refs: Iterable[Ref], sweep_id: str) -> dict[Ref, Stored]:
         """The subjects of these names in one sweep, with their verdicts; what it does not hold is left out."""
         with _named(self.path):

@@ -91,6 +91,17 @@ def find_jobs(connection: sqlite3.Connection, text: str, sweep_id: str | None) -
     return Found((), _near(connection, text))
 
 
+def ids_beginning(connection: sqlite3.Connection, text: str, most: int) -> tuple[str, ...]:
+    """Ids of jobs of the newest sweep, plain and as `cluster:id`, that begin so; sorted, at most `most`."""
+    text = _plain(text)
+    rows = connection.execute(
+        "SELECT DISTINCT text FROM job_ids WHERE seq = (SELECT max(seq) FROM sweeps) AND text >= ? AND text < ?"
+        " ORDER BY text LIMIT ?",
+        (text, text + "\U0010ffff", most),
+    ).fetchall()
+    return tuple(row[0] for row in rows)
+
+
 def _near(connection: sqlite3.Connection, text: str) -> tuple[str, ...]:
     begins = connection.execute(
         "SELECT DISTINCT text FROM job_ids WHERE text >= ? AND text < ? LIMIT ?", (text, text + "\U0010ffff", _NEAR)

@@ -92,6 +92,20 @@ def test_a_value_unknown_and_absent_are_accepted_everywhere() -> None:
             assert problems("facts", _document(kind, name, value)) == [], (kind, name, value)
 
 
+def test_each_has_an_example_that_is_right() -> None:
+    for kind, name, field in _fields():
+        (example,) = field["examples"]
+        assert problems("facts", _document(kind, name, example)) == [], (kind, name, example)
+
+
+def test_buckets_are_buckets() -> None:
+    buckets = KINDS["job"]["properties"]["bucket"]["anyOf"][0]["enum"]
+    for kind, name, field in _fields():
+        found = field.get("x-buckets", buckets[:1])
+        assert found and set(found) <= set(buckets), (kind, name)
+        assert kind == "job" or "x-buckets" not in field
+
+
 @pytest.mark.parametrize("value", [None, {"unknown": "no idea"}, {"unknown": ""}, {"absent": False}, {}])
 def test_nothing_else_stands_in_for_a_value(value: object) -> None:
     for kind, name, field in _fields():
