@@ -107,7 +107,7 @@ class ActionWriter:
             if isinstance(value, Unknown):
                 detail = f", {value.detail}" if value.detail else ""
                 blocked.append(f"{name} is unknown ({value.reason}{detail})")
-            elif action.destructive and value == () and name == "ids":
+            elif action.destructive and name == "ids" and (value == () or isinstance(value, Absent)):
                 blocked.append("there is no id to act on")
         return args, blocked
 

@@ -101,7 +101,7 @@ class _Reader:
         if rule.unless is not None:
             yield from self._condition(rule.unless, at.under("unless", rule.mark))
         for name in rule.needs:
-            yield from self._field(_own(name, rule.on), at.under("needs", rule.mark))
+            yield from self._field(own_path(name, rule.on), at.under("needs", rule.mark))
         for held in (rule.hold.sweeps, rule.hold.seconds) if rule.hold is not None else ():
             if held is not None:
                 yield from self._right(held, at.under("for", rule.mark))
@@ -185,9 +185,9 @@ class _Reader:
         keys = {key for row in self._policy.params[name].overrides for key in row.match}
         through = f"the overrides of ${name}"
         if "bucket" in keys:
-            yield from self._field(_own("bucket", "job"), at.under(through, at.mark))
+            yield from self._field(own_path("bucket", "job"), at.under(through, at.mark))
         if "tag" in keys:
-            yield from self._field(_own("tags", "job"), at.under(through, at.mark))
+            yield from self._field(own_path("tags", "job"), at.under(through, at.mark))
 
     def _field(self, path: Path, at: _At) -> Iterator[Edge]:
         """A field that rules set or decide has to be settled before it is read."""
@@ -214,7 +214,7 @@ class _Reader:
             yield from self._compare(feature.where, inner)
 
 
-def _own(name: str, kind: str) -> Path:
+def own_path(name: str, kind: str) -> Path:
     """The path of a field that a rule needs."""
     head, _, tail = name.partition(".")
     return Path(("job",), tail, "job", "") if head == "job" and tail else Path((), name, kind, "")

@@ -237,6 +237,13 @@ def test_no_destructive_action_on_a_bucket_that_is_not_sure() -> None:
     assert "bucket is not sure: an earlier entry of its list is unknown" in kill.blocked_by
 
 
+def test_ids_that_are_absent_block_what_destroys() -> None:
+    p = policy(POLICY.replace("{ids: [.job_id], step: .step}", "{ids: .run_tag, step: .step}"))
+    for tag, status in (("7", "open"), (ABSENT, "blocked"), (NOT_READ, "blocked")):
+        found = judge(p, world(job({**WEDGED, "run_tag": tag})), catalogue())[JOB]
+        assert action(found, "cancel-salvage").status == status, tag
+
+
 @pytest.mark.parametrize(
     ("links", "ids", "status"),
     [
