@@ -6,7 +6,7 @@ Each stage is a function from value to value; what a cluster fails at is a value
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from sweeprules.collectors.prior import ClusterMemo, Prior
 from sweeprules.collectors.remember import remember
 from sweeprules.collectors.transport.allow import CommandRefused
 from sweeprules.collectors.transport.command import Transport
-from sweeprules.engine.evaluate.native import evaluate
+from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import FactValue, Ref, Subject, World
 from sweeprules.engine.holds import Held, advance
 from sweeprules.engine.observation import Observation
@@ -97,8 +97,38 @@ class _Seen:
     subjects: tuple[Subject, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A sweep before it is judged: how each cluster stands, and all that was read, as one world."""
+
+    seen: Sequence[_Seen]
+    world: World
+    buckets: Mapping[Ref, str]
+    prior: Prior
+    observations: tuple[Observation, ...]
+
+    @property
+    def heads(self) -> tuple[ClusterHead, ...]:
+        """The clusters in order of their names."""
+        return tuple(sorted((one.head for one in self.seen), key=lambda head: head.name))
+
+
 def sweep(start: Start) -> Swept:
     """Sweep the site's clusters once. Raises nothing for what a cluster does."""
+    looked = look(start)
+    decided = decide(
+        start.loaded,
+        looked.world,
+        start.engine,
+        held=_held_before(start),
+        deadline=max(5.0, start.deadline - time.monotonic()),
+        fault=start.fault,
+    )
+    return _finish(start, looked, decided)
+
+
+def look(start: Start) -> Looked:
+    """Gather, normalise and join: all of a sweep that comes before its verdicts."""
     prior = _prior(start)
     records, kept_out = _sort_records(start)
     sessions = Sessions(records, start.connect, gathering.budget(start.deadline))
@@ -108,15 +138,7 @@ def sweep(start: Start) -> Swept:
         seen, world, buckets = _look_closer(start, sessions, seen, world, buckets, prior)
     finally:
         sessions.close()
-    decided = decide(
-        start.loaded,
-        world,
-        start.engine,
-        held=_held_before(start),
-        deadline=max(5.0, start.deadline - time.monotonic()),
-        fault=start.fault,
-    )
-    return _finish(start, seen, world, buckets, decided, prior, sessions.observations())
+    return Looked(seen, world, buckets, prior, sessions.observations())
 
 
 def _prior(start: Start) -> Prior:
@@ -218,7 +240,7 @@ def _world(start: Start, seen: list[_Seen], prior: Prior) -> tuple[World, dict[R
     subjects = [subject for one in seen for subject in one.subjects]
     head = worlds.sweep_subject(start.id, start.now, start.before, start.loaded.policy.sha256, start.engine)
     first = worlds.connect(subjects, head, start.before)
-    buckets = worlds.buckets(evaluate(start.loaded.policy, first), first)
+    buckets = worlds.buckets(start.loaded.policy, first)
     signatures = {k: v for one in seen if one.normalised for k, v in one.normalised.signatures.items()}
     joined = worlds.joined(subjects, buckets, prior, signatures, start.loaded)
     return worlds.connect(joined, head, start.before), buckets
@@ -253,17 +275,8 @@ def _closer(start: Start, item: _Seen, result: tuple[Gathered, Normalised] | Non
 # ---------------------------------------------------------------- hand off, report
 
 
-def _finish(
-    start: Start,
-    seen: list[_Seen],
-    world: World,
-    buckets: dict[Ref, str],
-    decided: Decided,
-    prior: Prior,
-    observations: tuple[Observation, ...],
-) -> Swept:
-    loaded = start.loaded
-    heads = tuple(sorted((one.head for one in seen), key=lambda head: head.name))
+def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
+    loaded, world, heads = start.loaded, looked.world, looked.heads
     swept = frozenset(head.name for head in heads if head.status == "swept")
     verdicts = worlds.with_builtin(decided.verdicts, loaded.load.site.records, start.chosen)
     verdicts, since = dated(verdicts, start.before.since, loaded.policy, swept, start.id)
@@ -287,7 +300,7 @@ def _finish(
     )
     document = build(judged)
     document["tables"] = tables(document["jobs"])
-    pairs = [(one.gathered, one.normalised) for one in seen if one.gathered and one.normalised]
+    pairs = [(one.gathered, one.normalised) for one in looked.seen if one.gathered and one.normalised]
     return Swept(
         document,
         world,
@@ -296,9 +309,9 @@ def _finish(
         {head.name: head.status for head in heads},
         tuple(handoffs),
         since,
-        remember(prior, pairs, world.subjects.values(), buckets, start.now),
-        _held_after(start, decided),
-        observations,
+        remember(looked.prior, pairs, world.subjects.values(), looked.buckets, start.now),
+        held_after(start, _held_before(start), decided.truths),
+        looked.observations,
         finished,
         complete,
         decided.reproducer,
@@ -307,12 +320,13 @@ def _finish(
 
 
 def _held_before(start: Start) -> Held:
+    """What rules had held when the sweep began. Raises ValueError for a document of another version."""
     return held.from_data(start.before.site.get(held.HOLDS))  # type: ignore[arg-type]
 
 
-def _held_after(start: Start, decided: Decided) -> Held:
+def held_after(start: Start, before: Held, truths: Truths) -> Held:
     """What rules hold for the next sweep; what was last looked at before the oldest kept sweep is forgotten."""
-    after = advance(_held_before(start), decided.truths.looks(), start.now, start.id)
+    after = advance(before, truths.looks(), start.now, start.id)
     oldest = start.now - start.loaded.load.site.keep_sweeps
     return {key: state for key, state in after.items() if state.last_at is None or state.last_at >= oldest}
 

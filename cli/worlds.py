@@ -12,8 +12,9 @@ from sweeprules.cli.loading import Loaded
 from sweeprules.collectors import cluster as clusters
 from sweeprules.collectors.prior import Prior, SignatureMemo
 from sweeprules.collectors.slurm.links import join_links
-from sweeprules.engine.evaluate.native import evaluate
+from sweeprules.engine.evaluate.native import evaluate_part
 from sweeprules.engine.evaluate.params import Place, param_value
+from sweeprules.engine.evaluate.plan import DECIDE_KIND, Node
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.evaluate.verdict import suspects
 from sweeprules.engine.facts import ABSENT, NOT_APPLICABLE, FactValue, Ref, Relation, Source, Subject, Unknown, World
@@ -58,8 +59,17 @@ def connect(subjects: Iterable[Subject], head: Subject, before: StartingPoint) -
     return World(made)
 
 
-def buckets(truths: Truths, world: World) -> dict[Ref, str]:
+BUCKET = Node("field", "bucket", DECIDE_KIND)
+
+
+def suspecting(policy: Policy) -> frozenset[Node]:
+    """The rules that choose what is looked at more closely."""
+    return frozenset(Node("rule", rule.id, rule.on) for rule in policy.rules.values() if rule.stage == "suspect")
+
+
+def buckets(policy: Policy, world: World) -> dict[Ref, str]:
     """The bucket of each judged job for which one was decided."""
+    truths: Truths = evaluate_part(policy, world, [BUCKET])
     found = {subject.ref: truths.field(subject.ref, "bucket") for subject in world.of_kind("job")}
     return {ref: bucket for ref, bucket in found.items() if isinstance(bucket, str)}
 
@@ -131,7 +141,7 @@ def _cadence(bucket: str | None, cluster: FactValue | None, policy: Policy) -> d
 def suspects_by_cluster(policy: Policy, world: World) -> dict[str, tuple[Ref, ...]]:
     """The subjects that are looked at more closely, by cluster."""
     found: dict[str, list[Ref]] = {}
-    for ref in suspects(policy, evaluate(policy, world)):
+    for ref in suspects(policy, evaluate_part(policy, world, suspecting(policy))):
         cluster = ref.key if ref.kind == "cluster" else ref.key.partition(":")[0]
         found.setdefault(cluster, []).append(ref)
     return {name: tuple(refs) for name, refs in found.items()}

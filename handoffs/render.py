@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,16 +72,32 @@ def hand_off(
     jinja = environment(templates, escape)
     made: list[Handoff] = []
     settled = dict(verdicts)
+    for ref, case, record in _cases(world, verdicts, records):
+        actions, documents = _settle(case, policy)
+        settled[ref] = replace(verdicts[ref], actions=tuple(actions))
+        made += [_document(ref, name, group, proofs, case, record, jinja, shown) for name, group, proofs in documents]
+    return made, settled
+
+
+def settle(
+    world: World, verdicts: Mapping[Ref, Verdict], policy: Policy, records: Mapping[str, ClusterRecord]
+) -> dict[Ref, Verdict]:
+    """The verdicts of `hand_off`, without its documents."""
+    settled = dict(verdicts)
+    for ref, case, _ in _cases(world, verdicts, records):
+        settled[ref] = replace(verdicts[ref], actions=tuple(_settle(case, policy)[0]))
+    return settled
+
+
+def _cases(
+    world: World, verdicts: Mapping[Ref, Verdict], records: Mapping[str, ClusterRecord]
+) -> Iterator[tuple[Ref, Case, ClusterRecord | None]]:
     for ref in sorted(verdicts):
         subject = world.subjects.get(ref)
         if subject is None or not verdicts[ref].actions:
             continue
         record = records.get(_cluster_of(ref, subject.get("cluster")))
-        case = Case(subject, verdicts[ref], world, record.user if record else "")
-        actions, documents = _settle(case, policy)
-        settled[ref] = replace(verdicts[ref], actions=tuple(actions))
-        made += [_document(ref, name, group, proofs, case, record, jinja, shown) for name, group, proofs in documents]
-    return made, settled
+        yield ref, Case(subject, verdicts[ref], world, record.user if record else ""), record
 
 
 def _cluster_of(ref: Ref, value: FactValue) -> str:

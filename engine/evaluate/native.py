@@ -6,7 +6,7 @@ rule by rule and subject by subject.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import repeat
 
 from sweeprules.engine.evaluate import settle
@@ -38,6 +38,21 @@ def evaluate(policy: ast.Policy, world: World, held: Held = NOTHING_HELD) -> Tru
     return Native(policy, world, held).run()
 
 
+def evaluate_part(policy: ast.Policy, world: World, goals: Iterable[Node]) -> Truths:
+    """As `evaluate`, but only of the rules and fields named, and of what they build on; nothing is held."""
+    native = Native(policy, world)
+    return native.run(native.plan.closure(goals))
+
+
+def evaluate_pair(
+    world: World, old: tuple[ast.Policy, Held], new: tuple[ast.Policy, Held], same: Container[Node]
+) -> tuple[Truths, Truths]:
+    """As `evaluate` under two policies, each with what it held; `same` is `reuse.alike` of them, worked out once."""
+    first = Native(old[0], world, old[1])
+    second = Native(new[0], world, new[1])
+    return first.run(), second.run(before=first, same=same)
+
+
 class Native:
     """One evaluation; the truths grow rule by rule."""
 
@@ -57,23 +72,61 @@ class Native:
         self._features = Features(self.lens, runs)
         self._looks = Looks(self.lens, runs)
         self.conditions = Conditions(self)
-        self._plan = plan(policy, self.index)
+        self.plan = plan(policy, self.index)
         self._frames = {
-            kind: Frame(self.lens, kind, table.subjects, table, names=self._plan.reads.get(kind, ()))
+            kind: Frame(self.lens, kind, table.subjects, table, names=self.plan.reads.get(kind, ()))
             for kind, table in self.truths.tables.items()
         }
         self._prover = Prover(policy, world, self.truths, self.index)
         self._bodies: dict[str, int] = {}
         self._unjudged = unjudged(world.subjects) if policy.features else []
 
-    def run(self) -> Truths:
-        """Compute all steps of the plan."""
-        for step in self._plan.steps:
+    def run(
+        self, only: Container[Node] | None = None, before: Native | None = None, same: Container[Node] = ()
+    ) -> Truths:
+        """Compute the steps of the plan, or `only` some nodes with all that they build on.
+
+        What is `same` is taken from the evaluation `before`, which was of this world, unless it builds on a hold that
+        was another there.
+        """
+        fresh = set() if before is None else self._held_otherwise(before)
+        for step in self.plan.steps:
+            if only is not None and step.nodes[0] not in only:
+                continue
+            if before is not None and step.nodes[0] in same and fresh.isdisjoint(self._reads(step)):
+                self._take(step, before)
+                continue
+            fresh.update(step.nodes)
             if step.recursive:
                 self._fixpoint(step)
             else:
                 self._compute(step.nodes[0])
         return self.truths
+
+    def _held_otherwise(self, before: Native) -> set[Node]:
+        """The rules of which another state was held before the other evaluation."""
+        ours, theirs = self.truths.held, before.truths.held
+        unlike = {key[0] for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)}
+        return {Node("rule", rule.id, rule.on) for rule in self.policy.rules.values() if rule.id in unlike}
+
+    def _reads(self, step: Step) -> Iterator[Node]:
+        yield from step.nodes
+        for node in step.nodes:
+            yield from self.plan.needs[node]
+
+    def _take(self, step: Step, before: Native) -> None:
+        """What another evaluation of this world found; a step's nodes build on each other, so they stand together."""
+        for node in step.nodes:
+            ours, theirs = self.truths.tables[node.kind], before.truths.tables[node.kind]
+            if node.what == "field":
+                ours.fields[node.name] = theirs.fields[node.name]
+                if node.name in before.truths.unjudged:
+                    self.truths.unjudged[node.name] = before.truths.unjudged[node.name]
+                continue
+            ours.columns[node.name] = theirs.columns[node.name]
+            self._bodies[node.name] = before._bodies[node.name]
+            if node.name in before.truths.bare:
+                self.truths.bare[node.name] = before.truths.bare[node.name]
 
     def _fixpoint(self, step: Step) -> None:
         """The least fixpoint in the order false, unknown, true: what only supports itself stays false."""

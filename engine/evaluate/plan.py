@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
@@ -92,10 +92,22 @@ def _frozen(table: dict[K, list[ast.Rule]]) -> dict[K, tuple[ast.Rule, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps, and the undecided fields that they read: kind -> names."""
+    """The steps, the undecided fields that they read (kind -> names), and the nodes that each node reads itself."""
 
     steps: tuple[Step, ...]
     reads: Mapping[str, tuple[str, ...]]
+    needs: Mapping[Node, Sequence[Node]]
+
+    def closure(self, goals: Iterable[Node]) -> frozenset[Node]:
+        """The goals that the policy has, and all that they build on."""
+        found: set[Node] = set()
+        open_ = [goal for goal in goals if goal in self.needs]
+        while open_:
+            node = open_.pop()
+            if node not in found:
+                found.add(node)
+                open_.extend(self.needs[node])
+        return frozenset(found)
 
 
 def plan(policy: ast.Policy, idx: Index) -> Plan:
@@ -114,7 +126,7 @@ def plan(policy: ast.Policy, idx: Index) -> Plan:
     reads: dict[str, set[str]] = {}
     for kind, name in reader.paths - idx.computed:
         reads.setdefault(kind, set()).add(name)
-    return Plan(tuple(steps), {kind: tuple(sorted(names)) for kind, names in reads.items()})
+    return Plan(tuple(steps), {kind: tuple(sorted(names)) for kind, names in reads.items()}, needs)
 
 
 class _Reader:
