@@ -19,12 +19,12 @@ Where = Callable[[str], str]
 def measure(loaded: Loaded, files: Mapping[str, str | bytes]) -> Coverage:
     """What the tests of these files show of the site's own rules, and of the shipped ones if one of them is shipped."""
     from sweeprules.cli.places import SHIPPED
-    from sweeprules.cli.testlogs import readers
+    from sweeprules.cli.testsources import readers
     from sweeprules.engine.coverage import coverage
     from sweeprules.engine.ruletests import read_rule_tests
 
     shipped = any(name.startswith(SHIPPED) for name in files)
-    tests = read_rule_tests(loaded.policy, loaded.catalogue, files, readers())
+    tests = read_rule_tests(loaded.policy, loaded.catalogue, files, readers(loaded))
     return coverage(loaded.policy, loaded.catalogue, tests, lambda file: shipped or not file.startswith(SHIPPED))
 
 

@@ -21,12 +21,12 @@ def measure(loaded: Loaded, files: Mapping[str, str | bytes]) -> Mutation:
     Every test has to pass with the rules as they are.
     """
     from sweeprules.cli.places import SHIPPED
-    from sweeprules.cli.testlogs import readers
+    from sweeprules.cli.testsources import readers
     from sweeprules.engine.mutation import mutate
     from sweeprules.engine.ruletests import read_rule_tests
 
     shipped = any(name.startswith(SHIPPED) for name in files)
-    tests = read_rule_tests(loaded.policy, loaded.catalogue, files, readers())
+    tests = read_rule_tests(loaded.policy, loaded.catalogue, files, readers(loaded))
     return mutate(loaded.policy, loaded.catalogue, tests, lambda file: shipped or not file.startswith(SHIPPED))
 
 

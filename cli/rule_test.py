@@ -127,7 +127,7 @@ def _run(loaded: Loaded, asked: Asked, output: str) -> bool:
     """Run the tests that are meant and print how they went; True when all is good."""
     from sweeprules.cli import covering, mutating
     from sweeprules.cli.places import SHIPPED, place, placed
-    from sweeprules.cli.testlogs import readers
+    from sweeprules.cli.testsources import readers
     from sweeprules.engine.ruletests import run_rule_tests
 
     root, here = loaded.choice.root, Path.cwd()
@@ -136,7 +136,7 @@ def _run(loaded: Loaded, asked: Asked, output: str) -> bool:
     own = [name for name in tests if asked.everything or not name.startswith(SHIPPED)]
     names = named(asked.files, places, root) if asked.files else own
     chosen = {name: tests[name] for name in names}
-    run = run_rule_tests(loaded.policy, loaded.catalogue, chosen, readers())
+    run = run_rule_tests(loaded.policy, loaded.catalogue, chosen, readers(loaded))
     ran = Ran(run, tuple(placed(run.problems, root, here)), places, len(tests) - len(names))
     good = ran.good
     ran = replace(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.errors import Mark, Problem
 from sweeprules.engine.language.ast import Policy
 from sweeprules.store.site import SiteChoice, SiteLoad
+
+if TYPE_CHECKING:
+    from sweeprules.cli.loading import Loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +64,19 @@ def command(site: Path | None, output: str | None, verbose: bool) -> None:
 
 def validated(choice: SiteChoice) -> Validated:
     """Look through the site; problems are at places relative to the working folder."""
-    from sweeprules.cli.loading import SiteBroken, compile_load, load_catalogue, read_site
+    from sweeprules.cli.loading import SiteBroken, compile_load, read_site
     from sweeprules.cli.places import placed
 
     load = read_site(choice)
-    catalogue = load_catalogue()
     problems = [*load.problems, *(p for of_one in load.record_problems.values() for p in of_one)]
     policy: Policy | None = None
     try:
-        policy = compile_load(choice, load).policy
+        loaded = compile_load(choice, load)
+        policy = loaded.policy
     except SiteBroken as broken:
         problems += [*broken.problems, *_unreadable_tests(load)]
     else:
-        problems += _beside(load, policy, catalogue)
+        problems += _beside(loaded)
     return Validated(load, policy, tuple(placed(problems, choice.root, Path.cwd())))
 
 
@@ -97,15 +100,16 @@ def _empty(load: SiteLoad, policy: Policy) -> list[Problem]:
     return found
 
 
-def _beside(load: SiteLoad, policy: Policy, catalogue: Catalogue) -> list[Problem]:
+def _beside(loaded: Loaded) -> list[Problem]:
     """What only a good policy lets us see: tests and templates that name what there is not."""
     from sweeprules.cli.template_check import unused
-    from sweeprules.cli.testlogs import readers
+    from sweeprules.cli.testsources import readers
     from sweeprules.engine.ruletests import run_rule_tests
 
+    load, policy, catalogue = loaded.load, loaded.policy, loaded.catalogue
     routed = {route.template for routes in policy.routes.values() for route in routes if route.template}
     routed |= {name for action in policy.actions.values() for name in action.templates} | set(catalogue.templates)
-    tests = run_rule_tests(policy, catalogue, load.tests, readers()).problems
+    tests = run_rule_tests(policy, catalogue, load.tests, readers(loaded)).problems
     return [*tests, *unused(load, routed), *_empty(load, policy), *_lint(policy, catalogue)]
 
 

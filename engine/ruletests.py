@@ -22,7 +22,7 @@ from sweeprules.engine.testdefaults import DEFAULTS, NOW
 from sweeprules.engine.testexpect import Difference, Expect, differences, read_expect
 from sweeprules.engine.testgiven import Given, read_given
 from sweeprules.engine.testheld import read_held
-from sweeprules.engine.testlogs import NO_READERS, GivenLog, Readers, read_log
+from sweeprules.engine.testsources import NO_READERS, GivenCassette, GivenLog, Readers, read_cassette, read_log
 from sweeprules.engine.truth import TRUE, Truth
 from sweeprules.engine.verdicts import ConditionProof, RuleProof, Verdict
 
@@ -40,15 +40,15 @@ class RuleTest:
     expects: Mapping[Ref, Expect]
     held: Held = field(default_factory=dict)
     """What rules with `for:` had been before."""
-    log: GivenLog | None = None
-    """The log of its job; `given` has its facts by the policy with which the test was read."""
+    source: GivenLog | GivenCassette | None = None
+    """The log or the recorded sweep whose facts are in `given`, by the policy with which the test was read."""
 
     def under(self, policy: Policy) -> RuleTest:
-        """The same test with its log read by the patterns of this policy."""
-        if self.log is None or self.log.patterns is policy.patterns:
+        """The same test with its raw material read by this policy."""
+        source = self.source.under(policy) if self.source is not None else None
+        if source is None or source is self.source:
             return self
-        log = replace(self.log, patterns=policy.patterns)
-        return replace(self, log=log, given=replace(self.given, world=log.world(policy)))
+        return replace(self, source=source, given=replace(self.given, world=source.world))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class RuleTestRun:
 def run_rule_tests(
     policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes], readers: Readers = NO_READERS
 ) -> RuleTestRun:
-    """Run all tests of all files (name -> text) against a policy; `readers` read the logs that tests give."""
+    """Run all tests of all files (name -> text) against a policy; `readers` read what they give raw."""
     results: list[RuleTestResult] = []
     problems: list[Problem] = []
     for node, test, mistakes in _read(policy, catalogue, files, readers, problems):
@@ -167,6 +167,8 @@ def read_test(
         problems.append(Problem(defaults.mark, f"there are no defaults {quote(defaults.text)}", hint))
     if problems or given is None or expect is None:
         return None, problems
+    if given.get("cassette") is not None:
+        return _recorded_test(node, given, expect, policy, catalogue, readers, problems)
     facts = DEFAULTS[defaults.text](policy) if defaults is not None else {}
     held, text = given.get("held"), given.get("log")
     given = replace(given, entries=tuple(entry for entry in given.entries if entry.key not in ("held", "log")))
@@ -175,12 +177,32 @@ def read_test(
         world = _timed(world)
     log = read_log(text, world, policy, readers, problems)
     if log is not None:
-        problems += log.contradictions(policy)
-        world = replace(world, world=log.world(policy))
+        problems += log.contradictions()
+        world = replace(world, world=log.world)
     states = read_held(held, policy, lambda kind: _about(kind, world), _now(world), problems)
     expects = dict(_expects(expect, world, policy, catalogue, problems))
     problems += world.problems
     return RuleTest(_name(node), node.mark, world, expects, states, log), problems
+
+
+def _recorded_test(
+    node: Node,
+    given: Node,
+    expect: Node,
+    policy: Policy,
+    catalogue: Catalogue,
+    readers: Readers,
+    problems: list[Problem],
+) -> tuple[RuleTest | None, list[Problem]]:
+    if node.get("defaults") is not None:
+        hint = "leave them out: a cassette says what was read and what was not"
+        problems.append(Problem(node.key_mark("defaults"), "defaults are given beside a cassette", hint))
+    found = read_cassette(given, policy, readers, problems)
+    if found is None:
+        return None, problems
+    source, world = found
+    expects = dict(_expects(expect, world, policy, catalogue, problems))
+    return RuleTest(_name(node), node.mark, world, expects, source.recorded.held, source), problems
 
 
 def with_metrics(catalogue: Catalogue, policy: Policy) -> Catalogue:
@@ -241,16 +263,15 @@ def _rules_named(node: Node) -> Iterator[str]:
 
 
 def _about(kind: str, given: Given) -> Ref | None:
-    """The subject of a kind that a test is about: its own, of steps the newest, else the first one that it gives."""
+    """The subject of a kind that a test is about: its own, or related to its own; of steps the newest."""
     if kind == given.about.kind:
         return given.about
-    if kind == "step":
-        return _newest(given)
-    return next((ref for ref, s in given.world.subjects.items() if ref.kind == kind and s.judged), None)
-
-
-def _newest(given: Given) -> Ref | None:
-    numbers = {ref: s.get("step") for ref, s in given.world.subjects.items() if ref.kind == "step" and s.judged}
+    subjects = given.world.subjects
+    near = {ref: None for relation in subjects[given.about].relations.values() for ref in relation.members}
+    found = [ref for ref in (*near, *subjects) if ref.kind == kind and ref in subjects and subjects[ref].judged]
+    if kind != "step":
+        return next(iter(found), None)
+    numbers = {ref: subjects[ref].get("step") for ref in found if ref in near} or dict.fromkeys(found)
     return max(numbers, key=lambda ref: n if isinstance(n := numbers[ref], int) else -1, default=None)
 
 
@@ -282,7 +303,9 @@ def run_rule_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> RuleT
     found: list[Difference] = []
     for ref, expect in test.expects.items():
         of_rules = {rule: _truth(rule, fixed, test.given, truths) for rule in expect.truth}
-        found += differences(expect, judged.verdicts[ref], of_rules, fixed)
+        read = expect.decided.keys() - judged.verdicts[ref].decided.keys()
+        told = test.source.told(ref) if test.source is not None and read else {}
+        found += differences(expect, judged.verdicts[ref], of_rules, fixed, told)
     if not found:
         return RuleTestResult(test.name, test.mark, "passed")
     prover = Prover(fixed, world, truths)

@@ -18,7 +18,7 @@ from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 from sweeprules.engine.verdicts import Action, Verdict
 
 _TRUTHS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
-_MAPS = ("truth", "templates")
+_MAPS = ("truth", "templates", "args")
 _NOTHING: Mapping[str, FactValue] = {}
 _LISTS = ("flags", "not_flags", "actions", "not_actions", "exempt", "blocked")
 HEALTH = ("flagged", "unknown", "exempt", "starting", "waiting", "ended", "healthy")
@@ -35,6 +35,8 @@ class Expect:
     exempt: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
     templates: Mapping[str, str] = field(default_factory=dict)
+    args: Mapping[tuple[str, str], tuple[FactValue, ...]] = field(default_factory=dict)
+    """(action, argument) -> each value that the words may stand for: `15m` is a text and a duration."""
     truth: Mapping[str, Truth] = field(default_factory=dict)
     decided: Mapping[str, FactValue] = field(default_factory=dict)
     """Fields that the policy decides, and facts that a log or a recorded sweep tells."""
@@ -71,6 +73,7 @@ def read_expect(node: Node, policy: Policy, catalogue: Catalogue, kind: str) -> 
         exempt=lists["exempt"] or (),
         blocked=lists["blocked"] or (),
         templates=_templates(node.get("templates"), policy, problems),
+        args=dict(_args(node.get("args"), policy, problems)),
         truth=_truths(node.get("truth"), policy, problems),
         decided=decided,
         health="" if health is None else health.text,
@@ -202,6 +205,13 @@ def _handed_over(
         if action is None or action.template != template:
             state = "not asked for" if action is None else action.template or action.status
             text = f"templates: expected {template} for {name}, it is {state}"
+            yield Difference(text, askers.get(name, ()))
+    for (name, arg), values in expect.args.items():
+        action = actions.get(name)
+        if action is None:
+            yield Difference(f"args: expected {arg} of {name}, which is not asked for", askers.get(name, ()))
+        elif not any(_alike(value, action.args[arg]) for value in values):
+            text = f"args: expected {_shown(values[-1])} for {arg} of {name}, it is {_shown(action.args[arg])}"
             yield Difference(text, askers.get(name, ()))
 
 

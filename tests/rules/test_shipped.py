@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from sweeprules.cli.testlogs import readers
+from sweeprules.cli.testsources import LogReader
 from sweeprules.engine.language import ast
 from sweeprules.engine.language.yamltext import read
 from sweeprules.engine.ruletests import RuleTest, read_test, run_rule_tests, why
+from sweeprules.engine.testsources import Readers
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 from tests.rules.shipped import catalogue, layer, policy, rule_tests
 
+READERS = Readers(LogReader())
 HEADER = "# yaml-language-server: $schema=../schemas/rules.schema.json"
 
 
@@ -21,7 +23,7 @@ def _tests() -> Iterator[RuleTest]:
         listed = read(text, name).get("tests")
         assert listed is not None
         for node in listed.items:
-            test, problems = read_test(node, policy(), catalogue(), readers())
+            test, problems = read_test(node, policy(), catalogue(), READERS)
             assert problems == []
             assert test is not None
             yield test
@@ -35,7 +37,7 @@ def test_each_policy_file_names_its_schema_and_has_tests_beside_it() -> None:
 
 @pytest.mark.parametrize("name", sorted(rule_tests()))
 def test_rule_tests_pass(name: str) -> None:
-    run = run_rule_tests(policy(), catalogue(), {name: rule_tests()[name]}, readers())
+    run = run_rule_tests(policy(), catalogue(), {name: rule_tests()[name]}, READERS)
     assert run.problems == ()
     failed = [
         "\n".join([f"{r.mark} {r.name}", *r.differences, *(line for proof in r.proofs for line in why(proof))])

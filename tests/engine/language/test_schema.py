@@ -105,7 +105,7 @@ def test_good_rule_tests_fit() -> None:
         ("test: [x]", "unknown key `test`; expected tests (did you mean tests?)"),
         ("tests: [{name: a, given: {job: {}}}]", "missing here: the key `expect`"),
         ("tests: [{name: a, given: {}, expect: {flags: []}}]", "this map is empty"),
-        ("tests: [{name: a, given: {job: x}, expect: {flags: []}}]", "expected a map of facts, got a text: `x`"),
+        ("tests: [{name: a, given: {job: [x]}, expect: {flags: []}}]", "beside a cassette the job's key, got a list"),
         (
             "tests: [{name: a, given: {job: {}}, expect: {truth: {r: maybe}}}]",
             "`maybe` is not one of true, false",

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from sweeprules.cli.testlogs import readers
+from sweeprules.cli.testsources import LogReader
 from sweeprules.engine.facts import ABSENT, FactValue, Ref, Unknown
 from sweeprules.engine.ruletests import RuleTest, RuleTestRun, read_rule_tests, run_rule_test, run_rule_tests
+from sweeprules.engine.testsources import Readers
 from tests.engine.evaluate.site import catalogue, policy
 
 POLICY = policy(
@@ -28,6 +29,7 @@ rules:
   - {id: held, on: job, when: {lines.quota.count: {gt: 0}}, for: 2 sweeps}
 """
 )
+READERS = Readers(LogReader())
 JOB = Ref("job", "test:1")
 
 
@@ -36,12 +38,12 @@ def text(test: str) -> dict[str, str | bytes]:
 
 
 def read(test: str) -> RuleTest:
-    (found,) = read_rule_tests(POLICY, catalogue(), text(test), readers())
+    (found,) = read_rule_tests(POLICY, catalogue(), text(test), READERS)
     return found
 
 
 def run(test: str) -> RuleTestRun:
-    return run_rule_tests(POLICY, catalogue(), text(test), readers())
+    return run_rule_tests(POLICY, catalogue(), text(test), READERS)
 
 
 def facts(test: str) -> Mapping[str, FactValue]:
