@@ -13,6 +13,7 @@ from sweeprules.engine.facts import Absent, FactValue, Unknown
 from sweeprules.engine.language.ast import Policy
 from sweeprules.engine.language.node import Node
 from sweeprules.engine.language.shape import quote
+from sweeprules.engine.testargs import Args, read_args
 from sweeprules.engine.testgiven import is_group, parse, pattern_field
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 from sweeprules.engine.verdicts import Action, Verdict
@@ -35,8 +36,7 @@ class Expect:
     exempt: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
     templates: Mapping[str, str] = field(default_factory=dict)
-    args: Mapping[tuple[str, str], tuple[FactValue, ...]] = field(default_factory=dict)
-    """(action, argument) -> each value that the words may stand for: `15m` is a text and a duration."""
+    args: Args = field(default_factory=dict)
     truth: Mapping[str, Truth] = field(default_factory=dict)
     decided: Mapping[str, FactValue] = field(default_factory=dict)
     """Fields that the policy decides, and facts that a log or a recorded sweep tells."""
@@ -73,7 +73,7 @@ def read_expect(node: Node, policy: Policy, catalogue: Catalogue, kind: str) -> 
         exempt=lists["exempt"] or (),
         blocked=lists["blocked"] or (),
         templates=_templates(node.get("templates"), policy, problems),
-        args=dict(_args(node.get("args"), policy, problems)),
+        args=read_args(node.get("args"), policy, problems),
         truth=_truths(node.get("truth"), policy, problems),
         decided=decided,
         health="" if health is None else health.text,
@@ -109,11 +109,19 @@ def _truths(node: Node | None, policy: Policy, problems: list[Problem]) -> dict[
     return found
 
 
+def _pages(action: str, policy: Policy) -> list[str]:
+    """The templates to which an action can lead: those of its routes, else the only one that it has."""
+    if action in policy.routes:
+        return sorted({route.template for route in policy.routes[action] if route.template is not None})
+    own = policy.actions[action].templates if action in policy.actions else ()
+    return list(own) if len(own) == 1 else []
+
+
 def _templates(node: Node | None, policy: Policy, problems: list[Problem]) -> dict[str, str]:
     found: dict[str, str] = {}
     for entry in node.entries if node is not None else ():
         name, page = entry.key, entry.value.text
-        pages = sorted({route.template for route in policy.routes.get(name, ()) if route.template is not None})
+        pages = _pages(name, policy)
         if name not in policy.actions:
             problems.append(Problem(entry.mark, f"{quote(name)} is no action", nearest(name, policy.actions)))
         elif page not in pages:
