@@ -29,8 +29,8 @@ Row = dict[str, Any]
 def command(site: Path | None, wanted: tuple[str, ...], code: str | None, effective: bool, output: str) -> None:
     """List the rules of a site: what each is about, what follows, where it stands and why.
 
-    With --effective also params, lists, patterns, decisions, routes and exemptions, with the places of what overrides
-    and what is overridden. Exit status: 0, or 2 when the site is broken or no rule is of that name.
+    With --effective also params, lists, patterns, metrics, features, decisions, routes and exemptions, with the place
+    of each value and of what it overrides. Exit status: 0, or 2 when the site is broken or no rule is of that name.
     """
     from sweeprules.cli.effective import effective_rows, overridden, rule_rows
     from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
@@ -101,8 +101,19 @@ def _text(policy: Policy, rows: list[dict[str, Any]], sections: Mapping[str, lis
         for item in items:
             yield f"  {item['name']}{': ' if item['says'] else ''}{item['says']}"
             yield f"      {_where(item)}{' — ' + item['why'] if item['why'] else ''}"
+            for places, said in _apart(item):
+                yield f"      {said}  ({places})"
             for more in item.get("for", ()):
                 yield f"      for {more['match']}: {more['value']}  ({more['place']})"
+
+
+def _apart(item: Row) -> Iterable[tuple[str, str]]:
+    """The parts of a thing by their places, those on one line together; none where all are of the file of the whole."""
+    found: dict[str, list[str]] = {}
+    for part in item.get("parts", ()):
+        found.setdefault(part["place"], []).append(part["says"])
+    if any(where.rpartition(":")[0] != item["place"].rpartition(":")[0] for where in found):
+        yield from ((where, ", ".join(said)) for where, said in found.items())
 
 
 def _where(row: Row) -> str:

@@ -11,7 +11,7 @@ from sweeprules.engine.language.literals import inferred
 from sweeprules.engine.language.node import Node
 from sweeprules.engine.language.origins import Origin, Overlay
 
-_WHOLE = ("patterns", "features", "decide", "rules", "exemptions", "routes", "flags", "signals", "metrics", "actions")
+_WHOLE = ("patterns", "features", "decide", "rules", "exemptions", "routes", "flags", "signals", "actions")
 
 
 def origins(effective: Effective) -> tuple[Origin, ...]:
@@ -21,6 +21,8 @@ def origins(effective: Effective) -> tuple[Origin, ...]:
         found.extend(_of_param(item))
     for item in effective.of("lists"):
         found.extend(_of_list(item))
+    for item in effective.of("metrics"):
+        found.extend(_of_metric(item))
     for section in _WHOLE:
         found.extend(Origin(section, item.name, item.mark, over=item.over) for item in effective.of(section))
     return tuple(found)
@@ -76,6 +78,15 @@ def _of_list(item: Item) -> Iterator[Origin]:
     yield Origin("lists", item.name, item.mark, over=item.over)
     for member in item.node.items:
         yield Origin("lists", item.name, member.mark, member.value, None, member.text)
+
+
+def _of_metric(item: Item) -> Iterator[Origin]:
+    """A metric and each key under which it is printed, from whichever layer the key is."""
+    yield Origin("metrics", item.name, item.mark, over=item.over)
+    for section in ("aliases", "add"):
+        keys = item.node.get(section)
+        for key in keys.items if keys is not None else ():
+            yield Origin("metrics", item.name, key.mark, key.value, None, key.text)
 
 
 def _value(node: Node | None) -> Value | None:

@@ -57,6 +57,86 @@ def test_both_places_of_an_override(site: Path, sweeprules: Sweeprules) -> None:
     assert shipped["stale_floor"]["value"] != params["stale_floor"]["value"]
 
 
+SITE = """policy: 1
+title: Ours
+params:
+  stale_floor: {for: [{bucket: sft, value: 20m}]}
+lists:
+  spike_mitigation: {add: [our_clip]}
+patterns:
+  our-fault: {literal: "card fell off the bus", kind: fault}
+metrics:
+  grad_norm: {add: [our/grad]}
+  our_loss: {aliases: [our/loss], unit: s}
+features:
+  our_slope: {series: our_loss, is: slope, window: $our_window}
+routes:
+  diagnose: [{otherwise: failure-diagnosis}]
+exemptions:
+  - {id: our.leave, when: {user: bob}, flags: [stale-log], expires: 2999-01-01, owner: ops, why: is on leave}
+rules:
+  - {id: chain.ended, disabled: true, because: we queue by hand}
+""".replace("  stale_floor:", "  our_window: {default: 9, unit: points}\n  stale_floor:")
+
+
+def _layered(site: Path, sweeprules: Sweeprules) -> dict[str, dict[str, dict[str, object]]]:
+    (site / "sweeprules.yaml").write_text("extends: builtin\n")
+    (site / "rules/own.yaml").write_text(SITE)
+    (site / "rules/own.test.yaml").unlink()
+    found = sweeprules("rules", "--output", "json", "--effective")
+    assert found.exit == 0, found.err
+    sections = json.loads(found.out)
+    return {name: {row["name"]: row for row in rows} for name, rows in sections.items() if name in _SECTIONS}
+
+
+_SECTIONS = (
+    *("params", "lists", "patterns", "metrics", "features", "decide", "routes", "exemptions", "disabled", "new_words"),
+)
+
+
+def test_every_section_says_where_each_part_is_from(site: Path, sweeprules: Sweeprules) -> None:
+    found = _layered(site, sweeprules)
+    assert set(found) == set(_SECTIONS)
+    ours = "rules/own.yaml:"
+    for rows in found.values():
+        for row in rows.values():
+            assert str(row["place"]).startswith((ours, "builtin:rules/")), row
+    floor = found["params"]["stale_floor"]
+    (default,) = _parts(floor)
+    assert (default[0], default[1].startswith("builtin:rules/")) == ("default", True)
+    assert str(floor["place"]).startswith(ours)
+    assert str(floor["overrides"]).startswith("builtin:rules/")
+    members = dict(_parts(found["lists"]["spike_mitigation"]))
+    assert members["our_clip"].startswith(ours)
+    assert {where.split(":")[0] for word, where in members.items() if word != "our_clip"} == {"builtin"}
+    assert dict(_parts(found["metrics"]["grad_norm"]))["our/grad"].startswith(ours)
+    assert found["metrics"]["our_loss"]["says"] == "a new series in s: our/loss"
+    assert found["features"]["our_slope"]["says"] == "slope of our_loss, window $our_window"
+    assert {where.split(":")[0] for _, where in _parts(found["decide"]["bucket"])} == {"builtin"}
+    assert _parts(found["routes"]["diagnose"]) == [("otherwise failure-diagnosis", f"{ours}16")]
+    assert str(found["routes"]["diagnose"]["overrides"]).startswith("builtin:rules/routes.yaml:")
+    assert "owner ops, until 2999-01-01" in str(found["exemptions"]["our.leave"]["says"])
+    assert found["disabled"]["chain.ended"]["says"] == "rule disabled: we queue by hand"
+    assert str(found["patterns"]["our-fault"]["place"]) == f"{ours}9"
+
+
+def _parts(row: dict[str, object]) -> list[tuple[str, str]]:
+    parts = row["parts"]
+    assert isinstance(parts, list)
+    return [(part["says"], part["place"]) for part in parts]
+
+
+def test_the_text_tells_of_parts_that_are_from_another_layer(site: Path, sweeprules: Sweeprules) -> None:
+    _layered(site, sweeprules)
+    lines = sweeprules("rules", "--effective").out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("  stale_floor: "))
+    assert "overrides builtin:rules/" in lines[at + 1]
+    assert lines[at + 2].startswith("      default  (builtin:rules/")
+    at = next(i for i, line in enumerate(lines) if line.startswith("  spike_mitigation: "))
+    assert [line.split("  (")[1].split(":")[0] for line in lines[at + 2 : at + 4]] == ["builtin", "rules/own.yaml"]
+    assert any(line.startswith("  chain.ended: rule disabled: we queue by hand") for line in lines)
+
+
 def _shipped(sweeprules: Sweeprules) -> dict[str, list[dict[str, object]]]:
     root = Path(__file__).resolve().parents[2]
     found: dict[str, list[dict[str, object]]] = json.loads(
