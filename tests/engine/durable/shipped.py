@@ -43,14 +43,11 @@ class Maker:
         self.numbers = [p.default for p in policy.params.values() if isinstance(p.default, int | float)]
         self.lines = [p.literal for p in policy.patterns.values()]
         self.read = {(s.kind, s.field) for c in conditions for s in sources(c) if isinstance(s, ast.Path)}
-        needs = {
-            (r.on, n) if "." not in n else ("job", n.removeprefix("job."))
-            for r in policy.rules.values()
-            for n in r.needs
-        }
-        self.read |= needs
-        self.series = {name for kind, name in self.read if kind == "step" and name not in policy.features}
-        self.series |= {feature.series for feature in policy.features.values()}
+        for rule in policy.rules.values():
+            paths = [needed(rule, name) for name in rule.needs]
+            self.read |= {(path.kind, path.field) for path in paths}
+        series = {name for kind, name in self.read if kind == "step" and name not in policy.features}
+        self.series = sorted(series | {feature.series for feature in policy.features.values()})
 
     def _constants(self, node: Any) -> None:
         if isinstance(node, ast.Test):
