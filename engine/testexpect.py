@@ -214,12 +214,13 @@ def _handed_over(
             state = "not asked for" if action is None else action.template or action.status
             text = f"templates: expected {template} for {name}, it is {state}"
             yield Difference(text, askers.get(name, ()))
-    for (name, arg), values in expect.args.items():
+    for (name, arg), wanted in expect.args.items():
         action = actions.get(name)
         if action is None:
             yield Difference(f"args: expected {arg} of {name}, which is not asked for", askers.get(name, ()))
-        elif not any(_alike(value, action.args[arg]) for value in values):
-            text = f"args: expected {_shown(values[-1])} for {arg} of {name}, it is {_shown(action.args[arg])}"
+        elif not any(_alike(value, action.args[arg]) for value in wanted.values):
+            shown = [_shown(value, wanted.kind) for value in (wanted.values[-1], action.args[arg])]
+            text = f"args: expected {shown[0]} for {arg} of {name}, it is {shown[1]}"
             yield Difference(text, askers.get(name, ()))
 
 
@@ -243,8 +244,8 @@ def _listed(
             yield Difference(f"{word}: {name} is there, and none was expected", behind.get(name, ()))
 
 
-def _shown(value: FactValue) -> str:
-    return "absent" if isinstance(value, Absent) else humanise(value)
+def _shown(value: FactValue, kind: str = "") -> str:
+    return "absent" if isinstance(value, Absent) else humanise(value, kind)
 
 
 def _alike(wanted: FactValue, actual: FactValue) -> bool:
