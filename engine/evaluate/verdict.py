@@ -80,13 +80,17 @@ class _Judge:
         return Verdict(ref, self._truths[ref], decided, flags, actions, state, exempt.truths)
 
     def _explained(self, ref: Ref, found: dict[Ref, Verdict]) -> tuple[Flag, ...]:
-        """A job's flags with what explains them on its cluster, filesystem and so on, as `name@kind:key`."""
+        """A job's flags with what explains them on its cluster, filesystem and so on, as `name@kind:key`.
+
+        A cause that is a flag of jobs too explains those jobs alone that have it: its rule about jobs tells which.
+        """
+        own = {flag.name for flag in found[ref].flags}
         causes = [
             (f"{flag.name}@{other}", self._flags.explains(self._board[other].get(flag.name, ()), flag.name))
             for other in self._around(ref)
             if other in found and other in self._board
             for flag in found[other].flags
-            if not flag.resolved
+            if not flag.resolved and (flag.name in own or "job" not in self._policy.flags[flag.name].subjects)
         ]
         return tuple(
             replace(flag, explained_by=(*flag.explained_by, *sorted(name for name, of in causes if flag.name in of)))

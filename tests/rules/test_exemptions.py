@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.verdict import judge
-from sweeprules.engine.facts import ABSENT, FactValue, Ref, Subject, Unknown, World
+from sweeprules.engine.facts import ABSENT, FactValue, Ref, Relation, Subject, Unknown, World
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 from sweeprules.engine.verdicts import Verdict
 from tests.rules.shipped import catalogue, policy, policy_with
@@ -15,15 +17,10 @@ from tests.rules.shipped import catalogue, policy, policy_with
 SPIKE, MEASUREMENT = "the-spike-is-the-experiment", "the-measurement-is-the-purpose"
 JOB = Ref("job", "test:1")
 
-# Stand-ins for the rules that raise these flags once their readers are there.
+# A stand-in for the rule that raises this flag once its reader is there.
 SITE = """
 policy: 1
-params: {limit: {default: 1.5, why: "a test"}}
 rules:
-  - id: own.collapse
-    on: job
-    when: {all: [{state: RUNNING}, {grad_norm: {gt: $limit}}]}
-    then: [{flag: rl-collapse}, {action: cancel-salvage, args: {ids: [.job_id], step: .step}}]
   - id: own.zombie
     on: job
     when: {all: [{state: RUNNING}, {trials_done: {ge: .trials_planned}}]}
@@ -31,9 +28,23 @@ rules:
 """
 
 
-def _world(facts: dict[str, FactValue]) -> World:
+def _world(facts: dict[str, FactValue], steps: Iterable[Subject] = ()) -> World:
     known: dict[str, FactValue] = {"key": JOB.key, "job_id": "1", "cluster": "test", "run_tag": ABSENT, **facts}
-    return World({JOB: Subject(JOB, known)})
+    there = {step.ref: step for step in steps}
+    return World({JOB: Subject(JOB, known, relations={"steps": Relation(tuple(there))}), **there})
+
+
+def _spike() -> list[Subject]:
+    """Steps of which the last has two signals: its gradient and its entropy."""
+    values = [(number, 0.3, 0.5) for number in range(30, 41)] + [(41, 1.4, 0.3)]
+    return [
+        Subject(
+            Ref("step", f"{JOB.key}/{number}"),
+            {"step": number, "grad_norm": grad, "entropy": entropy},
+            relations={"job": Relation((JOB,))},
+        )
+        for number, grad, entropy in values
+    ]
 
 
 def _exempt(identity: str, facts: dict[str, FactValue]) -> Truth:
@@ -42,8 +53,8 @@ def _exempt(identity: str, facts: dict[str, FactValue]) -> Truth:
     return Prover(policy(), world, evaluate(policy(), world)).exemption(exemption, JOB).truth
 
 
-def _verdict(facts: dict[str, FactValue]) -> Verdict:
-    return judge(policy_with(SITE), _world(facts), catalogue())[JOB]
+def _verdict(facts: dict[str, FactValue], steps: Iterable[Subject] = ()) -> Verdict:
+    return judge(policy_with(SITE), _world(facts, steps), catalogue())[JOB]
 
 
 READ: dict[str, FactValue] = {"run_dir": "/w/rl", "metric_families": ("policy/",)}
@@ -69,27 +80,34 @@ def test_whom_an_exemption_is_about(identity: str, facts: dict[str, FactValue], 
 
 
 def test_a_collapse_of_a_study_is_seen_and_not_acted_upon() -> None:
-    verdict = _verdict({"name": "rl__a1-zclip-8B", "state": "RUNNING", "grad_norm": 3.0, "step": 41})
+    verdict = _verdict({"name": "rl__a1-zclip-8B", "state": "RUNNING", "step": 41}, _spike())
     assert [(flag.name, flag.exempt, flag.covers) for flag in verdict.flags] == [
         ("rl-collapse-ablation", True, ("rl-collapse",))
     ]
     assert "ablation observation, not actionable" in verdict.flags[0].message
-    assert [(action.name, action.status) for action in verdict.actions] == [("cancel-salvage", "exempt")]
+    assert [(action.name, action.status) for action in verdict.actions] == [
+        ("agent-log", "exempt"),
+        ("cancel-salvage", "exempt"),
+    ]
 
 
 def test_a_collapse_of_a_plain_run_counts() -> None:
-    facts: dict[str, FactValue] = {"name": "rl__a1-math", "state": "RUNNING", "grad_norm": 3.0, "step": 41, **READ}
-    verdict = _verdict(facts)
+    facts: dict[str, FactValue] = {"name": "rl__a1-math", "state": "RUNNING", "step": 41, **READ}
+    verdict = _verdict(facts, _spike())
     assert [(flag.name, flag.exempt) for flag in verdict.flags] == [("rl-collapse", False)]
     assert [(a.name, a.status, a.template) for a in verdict.actions] == [
-        ("cancel-salvage", "open", "rl-standard-job-cleanup")
+        ("agent-log", "open", "failure-diagnosis"),
+        ("cancel-salvage", "open", "rl-standard-job-cleanup"),
     ]
 
 
 def test_an_exemption_in_doubt_exempts_nothing_and_blocks_what_destroys() -> None:
-    verdict = _verdict({"name": "rl__a1-math", "state": "RUNNING", "grad_norm": 3.0, "step": 41})
+    verdict = _verdict({"name": "rl__a1-math", "state": "RUNNING", "step": 41}, _spike())
     assert [(flag.name, flag.exempt) for flag in verdict.flags] == [("rl-collapse", False)]
-    assert [action.status for action in verdict.actions] == ["blocked"]
+    assert [(action.name, action.status) for action in verdict.actions] == [
+        ("agent-log", "open"),
+        ("cancel-salvage", "blocked"),
+    ]
 
 
 def test_a_calibration_that_is_done_and_still_runs_is_the_measurement() -> None:
