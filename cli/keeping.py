@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from sweeprules.cli import marks
 from sweeprules.cli.held import HOLDS, to_data
 from sweeprules.cli.reads import relations
 from sweeprules.cli.sweep import Start, Swept
@@ -67,7 +68,11 @@ def keep(store: Store, state: Path, start: Start, swept: Swept) -> None:
             subjects=swept.world.subjects.values(),
             verdicts=swept.verdicts,
             rows=swept.rows,
-            prior_site={"collectors": swept.prior.to_data(), HOLDS: to_data(swept.held)},
+            prior_site={
+                "collectors": swept.prior.to_data(),
+                HOLDS: to_data(swept.held),
+                marks.STEPS: marks.to_data(swept.marks),
+            },
             since=swept.since,
             cassette=cassette_of(start, swept),
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sweeprules.cli import gathering, held, worlds
+from sweeprules.cli import marks as marking
 from sweeprules.cli.deciding import Decided, Engine, decide
 from sweeprules.cli.gathering import Sessions, side_by_side
 from sweeprules.cli.history import dated
@@ -23,6 +24,7 @@ from sweeprules.collectors.prior import ClusterMemo, Prior
 from sweeprules.collectors.remember import remember
 from sweeprules.collectors.transport.allow import CommandRefused
 from sweeprules.collectors.transport.command import Transport
+from sweeprules.engine.evaluate.looking import newest_seen
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import FactValue, Ref, Subject, World
 from sweeprules.engine.holds import Held, advance
@@ -80,6 +82,7 @@ class Swept:
     since: Since
     prior: Prior
     held: Held
+    marks: marking.Marks
     observations: tuple[Observation, ...]
     finished: float
     complete: bool
@@ -243,7 +246,8 @@ def _world(start: Start, seen: list[_Seen], prior: Prior) -> tuple[World, dict[R
     buckets = worlds.buckets(start.loaded.policy, first)
     signatures = {k: v for one in seen if one.normalised for k, v in one.normalised.signatures.items()}
     joined = worlds.joined(subjects, buckets, prior, signatures, start.loaded)
-    return worlds.connect(joined, head, start.before), buckets
+    marks = marking.from_data(start.before.site.get(marking.STEPS))  # type: ignore[arg-type]
+    return worlds.connect(joined, head, start.before, marks), buckets
 
 
 def _look_closer(
@@ -311,6 +315,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         since,
         remember(looked.prior, pairs, world.subjects.values(), looked.buckets, start.now),
         held_after(start, _held_before(start), decided.truths),
+        _marks_after(start, world, decided, swept),
         looked.observations,
         finished,
         complete,
@@ -329,6 +334,14 @@ def held_after(start: Start, before: Held, truths: Truths) -> Held:
     after = advance(before, truths.looks(), start.now, start.id)
     oldest = start.now - start.loaded.load.site.keep_sweeps
     return {key: state for key, state in after.items() if state.last_at is None or state.last_at >= oldest}
+
+
+def _marks_after(start: Start, world: World, decided: Decided, whole: frozenset[str]) -> marking.Marks:
+    """The newest steps of jobs for the next sweeps."""
+    seen = newest_seen(start.loaded.policy, world, decided.truths)
+    jobs = {subject.ref.key for subject in world.of_kind("job") if subject.judged}
+    before = marking.from_data(start.before.site.get(marking.STEPS))  # type: ignore[arg-type]
+    return marking.advance(before, {ref.key: step for ref, step in seen.items()}, jobs, whole)
 
 
 def _shown(loaded: Loaded) -> Callable[[str, FactValue], str]:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from sweeprules.cli.cadence import CADENCE
 from sweeprules.cli.loading import Loaded
+from sweeprules.cli.marks import Marks, chain
 from sweeprules.collectors import cluster as clusters
 from sweeprules.collectors.prior import Prior, SignatureMemo
 from sweeprules.collectors.slurm.links import join_links
@@ -25,6 +26,7 @@ from sweeprules.store.kept import StartingPoint
 
 STEPPED = frozenset({"rl", "sft"})
 """Buckets whose jobs count steps (catalogue f.1: absent where a bucket has none)."""
+NO_MARKS: Marks = {}
 NO_PROGRESS = Unknown("not-read", "no collector of this release reads steps or results")
 
 
@@ -42,21 +44,42 @@ def sweep_subject(sweep_id: str, now: float, before: StartingPoint, policy_sha25
     return Subject(Ref("sweep", sweep_id), facts)
 
 
-def connect(subjects: Iterable[Subject], head: Subject, before: StartingPoint) -> World:
-    """A world in which every subject knows its sweep and what it was in the last whole sweep of its cluster."""
+def connect(subjects: Iterable[Subject], head: Subject, before: StartingPoint, marks: Marks = NO_MARKS) -> World:
+    """A world in which every subject knows its sweep and what it was in the last whole sweep of its cluster.
+
+    Behind that one a job with steps has, as far as `marks` tell, the sweeps in which its newest step was a lower one.
+    """
     kept = {subject.ref: subject for subject in before.subjects}
+    given = {subject.ref: subject for subject in subjects}
     made: dict[Ref, Subject] = {head.ref: head}
-    for subject in subjects:
+    for subject in given.values():
         relations = {**subject.relations, "sweep": Relation((head.ref,))}
         earlier = kept.get(subject.ref)
         if earlier is not None and "@" not in subject.ref.key:
-            ref = Ref(subject.ref.kind, f"{subject.ref.key}@{before.last.id if before.last else 'before'}")
-            made[ref] = replace(earlier, ref=ref, judged=False)
-            relations["previous"] = Relation((ref,))
+            last = _last(earlier, before)
+            behind = [*chain(subject.ref, newest, marks)] if (newest := _newest(subject, given)) is not None else []
+            if behind:
+                last = replace(last, relations={**last.relations, "previous": Relation((behind[0].ref,))})
+            made.update({one.ref: one for one in (last, *behind)})
+            relations["previous"] = Relation((last.ref,))
         else:
             relations.setdefault("previous", Relation(()))
         made[subject.ref] = replace(subject, relations=MappingProxyType(relations))
     return World(made)
+
+
+def _last(earlier: Subject, before: StartingPoint) -> Subject:
+    """What a subject was in the last whole sweep, under a name of its own."""
+    ref = Ref(earlier.ref.kind, f"{earlier.ref.key}@{before.last.id if before.last else 'before'}")
+    return replace(earlier, ref=ref, judged=False)
+
+
+def _newest(job: Subject, given: Mapping[Ref, Subject]) -> int | None:
+    """The newest step of a job that this sweep read."""
+    relation = job.relations.get("steps")
+    members = relation.members if relation is not None else ()
+    numbers = [given[ref].get("step") for ref in members if ref in given]
+    return max((number for number in numbers if isinstance(number, int)), default=None)
 
 
 BUCKET = Node("field", "bucket", DECIDE_KIND)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sweeprules.engine.evaluate.resolve import Lens, Members
+from sweeprules.engine.evaluate.resolve import Decided, Lens, Members
 from sweeprules.engine.evaluate.series import Runs
-from sweeprules.engine.facts import Ref, Subject
-from sweeprules.engine.language.ast import Path, Rule
+from sweeprules.engine.facts import Ref, Subject, World
+from sweeprules.engine.language.ast import Path, Policy, Rule
 
 _STEPS = Path((), "steps", "job", "relation")
 
@@ -75,14 +75,22 @@ class Looks:
         earlier = self._lens.hop(job, "previous")
         while isinstance(earlier, Subject) and earlier.ref not in seen:
             seen.add(earlier.ref)
-            found = self._seen(earlier)
+            found = self.seen(earlier)
             if found is not None and found < newest:
                 return found
             earlier = self._lens.hop(earlier, "previous")
         return None
 
-    def _seen(self, job: Subject) -> int | None:
+    def seen(self, job: Subject) -> int | None:
         """The newest step that was seen of a job; a progress bar may be ahead of the metrics, so the lower counts."""
         bar, metrics = job.get("step"), self._newest(job)
         there = [n for n in (bar, metrics) if isinstance(n, int)]
         return min(there, default=None)
+
+
+def newest_seen(policy: Policy, world: World, decided: Decided) -> dict[Ref, int]:
+    """The newest step that a sweep saw of each judged job of which it read one: what the next sweeps look back to."""
+    lens = Lens(policy, world, decided)
+    looks = Looks(lens, Runs(lens))
+    jobs = (subject for subject in world.of_kind("job") if subject.judged)
+    return {job.ref: step for job in jobs if (step := looks.seen(job)) is not None}
