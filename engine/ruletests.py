@@ -18,6 +18,7 @@ from sweeprules.engine.language.ast import Choice, Compare, Const, Path, Policy,
 from sweeprules.engine.language.node import KIND_WORDS, Node
 from sweeprules.engine.language.shape import quote
 from sweeprules.engine.language.yamltext import scan
+from sweeprules.engine.testasks import Asks, read_asks
 from sweeprules.engine.testdefaults import DEFAULTS, NOW
 from sweeprules.engine.testexpect import Difference, Expect, differences, read_expect
 from sweeprules.engine.testgiven import Given, read_given
@@ -42,6 +43,8 @@ class RuleTest:
     """What rules with `for:` had been before."""
     source: GivenLog | GivenCassette | None = None
     """The log or the recorded sweep whose facts are in `given`, by the policy with which the test was read."""
+    asks: Asks | None = None
+    """Actions that the test asks for, whatever the rules say."""
 
     def under(self, policy: Policy) -> RuleTest:
         """The same test with its raw material read by this policy."""
@@ -141,6 +144,8 @@ def _name(node: Node) -> str:
 
 
 _KEYS = ("name", "defaults", "given", "expect")
+_ASIDE = ("held", "log", "asks")
+"""What a test gives that is no fact."""
 
 
 def read_test(
@@ -170,8 +175,8 @@ def read_test(
     if given.get("cassette") is not None:
         return _recorded_test(node, given, expect, policy, catalogue, readers, problems)
     facts = DEFAULTS[defaults.text](policy) if defaults is not None else {}
-    held, text = given.get("held"), given.get("log")
-    given = replace(given, entries=tuple(entry for entry in given.entries if entry.key not in ("held", "log")))
+    held, text, asks = (given.get(key) for key in _ASIDE)
+    given = replace(given, entries=tuple(entry for entry in given.entries if entry.key not in _ASIDE))
     world = read_given(given, with_metrics(catalogue, policy), facts, frozenset(policy.decide) | {"bucket_sure"})
     if held is not None:
         world = _timed(world)
@@ -182,7 +187,8 @@ def read_test(
     states = read_held(held, policy, lambda kind: _about(kind, world), _now(world), problems)
     expects = dict(_expects(expect, world, policy, catalogue, problems))
     problems += world.problems
-    return RuleTest(_name(node), node.mark, world, expects, states, log), problems
+    asked = read_asks(asks, policy, problems)
+    return RuleTest(_name(node), node.mark, world, expects, states, log, asked), problems
 
 
 def _recorded_test(
@@ -291,6 +297,8 @@ def judge_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> Judged:
     """Judge the world of one test."""
     test = test.under(policy)
     world, fixed = test.given.world, _fixing(policy, test.given)
+    if test.asks is not None:
+        fixed = test.asks.under(fixed, test.given.about.kind)
     truths = evaluate(fixed, world, test.held)
     return Judged(fixed, truths, judge(fixed, world, catalogue, truths))
 
@@ -305,7 +313,7 @@ def run_rule_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> RuleT
         of_rules = {rule: _truth(rule, fixed, test.given, truths) for rule in expect.truth}
         read = expect.decided.keys() - judged.verdicts[ref].decided.keys()
         told = test.source.told(ref) if test.source is not None and read else {}
-        found += differences(expect, judged.verdicts[ref], of_rules, fixed, told)
+        found += differences(expect, judged.verdicts[ref], of_rules, policy, told)
     if not found:
         return RuleTestResult(test.name, test.mark, "passed")
     prover = Prover(fixed, world, truths)

@@ -195,7 +195,7 @@ def differences(
         actual = verdict.decided.get(name, told.get(name))
         if actual is None or not _alike(value, actual):
             shown = "neither decided nor read" if actual is None else _shown(actual)
-            found.append(Difference(f"{name}: expected {humanise(value)}, is {shown}"))
+            found.append(Difference(f"{name}: expected {_shown(value)}, is {shown}"))
     if expect.health and expect.health != verdict.health:
         found.append(Difference(f"health: expected {expect.health}, is {verdict.health or 'none'}"))
     return found
