@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sweeprules.cli.cadence import CADENCE
+from sweeprules.cli.cadence import READ
 from sweeprules.cli.options import counted, debug_option, print_problems, site_option, unused_options, wants_github
 from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.errors import Mark, Problem
@@ -117,7 +117,7 @@ def _lint(policy: Policy, catalogue: Catalogue) -> list[Problem]:
     """The findings about what the site itself wrote; those about the shipped policy are not the site's to mend."""
     from sweeprules.engine.language.lint import lint
 
-    found = lint(policy, catalogue, now=time.time(), used=(CADENCE,))
+    found = lint(policy, catalogue, now=time.time(), used=READ)
     return [problem for problem in found if not problem.mark.file.startswith("builtin:")]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from types import MappingProxyType
 
-from sweeprules.cli.cadence import CADENCE
+from sweeprules.cli.cadence import ALIKE, CADENCE
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.marks import Marks, chain
 from sweeprules.collectors import cluster as clusters
@@ -27,6 +28,7 @@ from sweeprules.store.kept import StartingPoint
 STEPPED = frozenset({"rl", "sft"})
 """Buckets whose jobs count steps (catalogue f.1: absent where a bucket has none)."""
 NO_MARKS: Marks = {}
+UNREAD = Unknown("not-read")
 NO_PROGRESS = Unknown("not-read", "no collector of this release reads steps or results")
 
 
@@ -106,9 +108,22 @@ def joined(
 ) -> list[Subject]:
     """The subjects with runs, links, counts, series and cadence: what needs the bucket to be known."""
     known = {**_kept_buckets(subjects, prior), **decided}
-    made = join_links(subjects, known, prior, signatures)
+    made = join_links(subjects, known, prior, signatures, partial(alike_elapsed, loaded.policy))
     jobs = [s for s in made if s.ref.kind == "job"]
     return [_completed(subject, known, jobs, loaded) for subject in made]
+
+
+def alike_elapsed(policy: Policy, cluster: str, bucket: str) -> FactValue:
+    """How far the elapsed times of deaths may differ that are alike: the policy's word for a cluster and a bucket."""
+    return _worth(policy, ALIKE, cluster or UNREAD, bucket or UNREAD)
+
+
+def _worth(policy: Policy, name: str, cluster: FactValue, bucket: FactValue) -> FactValue:
+    """What a parameter that the pipeline reads is worth; unknown where the policy has none of that name."""
+    param = policy.params.get(name)
+    if param is None:
+        return Unknown("not-read", f"the policy has no parameter {name}")
+    return param_value(param, Place(UNREAD, (), cluster, bucket))
 
 
 def _kept_buckets(subjects: Iterable[Subject], prior: Prior) -> dict[Ref, str]:
@@ -152,12 +167,10 @@ def _cadence(bucket: str | None, cluster: FactValue | None, policy: Policy) -> d
     """Nothing is learned in this release: the policy's default, by bucket; absent for catch-all, which has none."""
     if bucket == "catch-all":
         return {"cadence": NOT_APPLICABLE, "cadence_source": NOT_APPLICABLE}
-    param = policy.params.get(CADENCE)
-    if param is None or bucket is None:
-        why = f"the policy has no parameter {CADENCE}" if param is None else "the bucket is unknown"
+    if bucket is None or CADENCE not in policy.params:
+        why = "the bucket is unknown" if bucket is None else f"the policy has no parameter {CADENCE}"
         return {"cadence": Unknown("not-read", why), "cadence_source": Unknown("not-read", why)}
-    unread = Unknown("not-read")
-    value = param_value(param, Place(unread, (), cluster if cluster is not None else unread, bucket))
+    value = _worth(policy, CADENCE, cluster if cluster is not None else UNREAD, bucket)
     return {"cadence": value, "cadence_source": "default"}
 
 

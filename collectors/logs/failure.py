@@ -21,8 +21,10 @@ _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
 _FOREIGN = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen")
 WRAPPERS = frozenset({"ChildFailedError", "CalledProcessError", "SystemExit", "RayTaskError", "KeyboardInterrupt"})
 """Exceptions that only say that another process failed (domain page, F5)."""
-ALIKE = 0.10
-"""Share by which the elapsed times of two like deaths may differ (catalogue a.3, failure-recurring)."""
+BUCKET = 0.10
+"""Width of the elapsed times that a signature shows as one; which deaths are alike is the policy's to say."""
+SECONDS = 2.0
+"""Seconds by which two elapsed times may always differ: schedulers count whole ones, from either end."""
 _MESSAGE = 300
 MAX_FRAMES = 400
 MAX_TRACEBACKS = 50
@@ -128,14 +130,14 @@ def signature(facts: Mapping[str, FactValue], raised: Sequence[Raised]) -> Signa
 
 def signature_text(memo: SignatureMemo) -> str:
     """For people and for equality at a glance; whether two deaths are alike is `alike`'s to say."""
-    bucket = "?" if memo.elapsed is None else str(round(math.log(max(memo.elapsed, 1.0), 1 + ALIKE)))
+    bucket = "?" if memo.elapsed is None else str(round(math.log(max(memo.elapsed, 1.0), 1 + BUCKET)))
     return " ".join((memo.exit or "?", memo.error or "-", memo.frame or "-", f"t{bucket}"))
 
 
-def alike(one: SignatureMemo, other: SignatureMemo) -> bool:
-    """True when exit, last exception and frame are equal, and the elapsed times differ by at most a tenth."""
+def alike(one: SignatureMemo, other: SignatureMemo, share: float) -> bool:
+    """True when exit, last exception and frame are equal, and the elapsed times differ by at most this share."""
     if (one.exit, one.error, one.frame) != (other.exit, other.error, other.frame):
         return False
     if one.elapsed is None or other.elapsed is None:
         return False
-    return abs(one.elapsed - other.elapsed) <= max(ALIKE * max(one.elapsed, other.elapsed), 2.0)
+    return abs(one.elapsed - other.elapsed) <= max(share * max(one.elapsed, other.elapsed), SECONDS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -23,17 +24,22 @@ from sweeprules.engine.facts import (
     Value,
 )
 
+Share = Callable[[str, str], FactValue]
+"""Cluster and bucket -> the share by which elapsed times of like deaths may differ."""
+
 
 def join_links(
     subjects: Sequence[Subject],
     decided: Mapping[Ref, str],
     prior: Prior,
     signatures: Mapping[str, SignatureMemo],
+    share: Share,
 ) -> tuple[Subject, ...]:
     """The subjects with their runs: jobs gain `run`, `prior_link`, `next_link`, `siblings` and the row's `links`.
 
     `subjects` are the clusters and jobs of one sweep; `decided` the bucket of each job; `signatures` those of this
-    sweep by job key. Added are one run each and, not judged, the earlier links of runs that are still about.
+    sweep by job key; `share` the policy's word on how alike elapsed times have to be. Added are one run each and, not
+    judged, the earlier links of runs that are still about.
     """
     wholeness = {subject.ref.key: subject.relations["jobs"] for subject in subjects if subject.ref.kind == "cluster"}
     jobs = {subject.ref.key: subject for subject in subjects if subject.ref.kind == "job"}
@@ -44,7 +50,7 @@ def join_links(
     siblings = sibling_relations(jobs.values(), wholeness)
     joined = [subject for subject in subjects if subject.ref.kind != "job"]
     for run in runs:
-        joined.extend(_joined(run, jobs, links, wholeness, prior, signatures, siblings))
+        joined.extend(_joined(run, jobs, links, wholeness, signatures, siblings, share))
     return tuple(joined)
 
 
@@ -103,9 +109,9 @@ def _joined(
     jobs: Mapping[str, Subject],
     links: Mapping[str, Link],
     wholeness: Mapping[str, Relation],
-    prior: Prior,
     signatures: Mapping[str, SignatureMemo],
     siblings: Mapping[str, Relation],
+    share: Share,
 ) -> Iterable[Subject]:
     if not any(link.current for link in run.links):
         return
@@ -123,7 +129,7 @@ def _joined(
         yield replace(subject, facts=facts, relations=MappingProxyType(relations))
     yield Subject(
         ref,
-        MappingProxyType(_run_facts(run, ref.key, cluster, signatures)),
+        MappingProxyType(_run_facts(run, ref.key, cluster, signatures, share(row.cluster, row.bucket))),
         relations=MappingProxyType(
             {
                 "links": replace(cluster, members=tuple(Ref("job", link.key) for link in run.links)),
@@ -204,8 +210,11 @@ def _kept_subject(link: Link) -> Subject:
     return Subject(Ref("job", link.key), MappingProxyType(facts), relations=relations, judged=False)
 
 
-def _run_facts(run: Run, key: str, cluster: Relation, signatures: Mapping[str, SignatureMemo]) -> dict[str, FactValue]:
-    return {"key": key, "successors": _successors(run, cluster), "same_signature": _same_signature(run, signatures)}
+def _run_facts(
+    run: Run, key: str, cluster: Relation, signatures: Mapping[str, SignatureMemo], share: FactValue
+) -> dict[str, FactValue]:
+    same = _same_signature(run, signatures, share)
+    return {"key": key, "successors": _successors(run, cluster), "same_signature": same}
 
 
 def _successors(run: Run, cluster: Relation) -> FactValue:
@@ -219,24 +228,37 @@ def _successors(run: Run, cluster: Relation) -> FactValue:
     return tuple({"id": link.job_id, "state": link.state} for link in behind if link.state in ACTIVE)
 
 
-def _same_signature(run: Run, signatures: Mapping[str, SignatureMemo]) -> FactValue:
+def _same_signature(run: Run, signatures: Mapping[str, SignatureMemo], share: FactValue) -> FactValue:
     """How many deaths in a row are alike, counted back from the newest.
 
-    A wall TIMEOUT without an exception is the normal end of a link, no death: it is passed over. A link that ended
-    well ends the row; one whose signature was never read leaves the count unknown.
+    A signature that was never read leaves the count unknown, and so does an unknown `share` where it would decide.
     """
     first: SignatureMemo | None = None
     count = 0
+    for link, memo in _deaths(run, signatures):
+        if memo is None:
+            return Unknown(Reason.NOT_READ, f"why {link.job_id} ended was not read") if count < 2 else count
+        if first is not None:
+            if not alike(first, memo, math.inf):
+                break
+            if not isinstance(share, int | float):
+                return share if isinstance(share, Unknown) else Unknown(Reason.MALFORMED, "the share is no number")
+            if not alike(first, memo, share):
+                break
+        first = first or memo
+        count += 1
+    return count
+
+
+def _deaths(run: Run, signatures: Mapping[str, SignatureMemo]) -> Iterator[tuple[Link, SignatureMemo | None]]:
+    """The links that died and their signatures, the newest first, as far as no link ended well.
+
+    A wall TIMEOUT without an exception is the normal end of a link, no death: it is passed over.
+    """
     for link in reversed(run.links):
         memo = signatures.get(link.key) or (link.memo.signature if link.memo else None)
         if link.state in ACTIVE or not link.state or (link.state == "TIMEOUT" and (memo is None or not memo.error)):
             continue
         if link.state not in FAILED and link.state != "TIMEOUT":
-            break
-        if memo is None:
-            return Unknown(Reason.NOT_READ, f"why {link.job_id} ended was not read") if count < 2 else count
-        if first is not None and not alike(first, memo):
-            break
-        first = first or memo
-        count += 1
-    return count
+            return
+        yield link, memo

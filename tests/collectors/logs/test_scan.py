@@ -223,4 +223,4 @@ def test_signatures():
     ],
 )
 def test_deaths_alike(other, same):
-    assert alike(SignatureMemo("1:0", "E", "f", 1000.0), other) is same
+    assert alike(SignatureMemo("1:0", "E", "f", 1000.0), other, 0.1) is same

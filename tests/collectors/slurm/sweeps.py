@@ -11,7 +11,7 @@ from sweeprules.collectors.prior import Prior
 from sweeprules.collectors.remember import remember
 from sweeprules.collectors.slurm.links import join_links
 from sweeprules.engine.errors import Mark
-from sweeprules.engine.facts import Ref, Subject, Unknown
+from sweeprules.engine.facts import FactValue, Ref, Subject, Unknown
 from sweeprules.engine.language.ast import Pattern
 from sweeprules.engine.site import ClusterRecord
 from tests.collectors.slurm.fake import NONCE, NOW, FakeSession, record
@@ -71,14 +71,19 @@ def bucket_of(subject: Subject) -> str:
 
 
 def sweep(
-    session: FakeSession, prior: Prior | None = None, *, now: float = NOW, of: ClusterRecord | None = None
+    session: FakeSession,
+    prior: Prior | None = None,
+    *,
+    now: float = NOW,
+    of: ClusterRecord | None = None,
+    share: FactValue = 0.1,
 ) -> Sweep:
     """One whole sweep; the state goes through its plain form, as the store keeps it."""
     before = prior or Prior()
     gathered = gather_first(of or record(), session, before, now, NONCE)
     normalised = normalise(gathered, PATTERNS)
     decided = {one.ref: bucket_of(one) for one in normalised.subjects if one.ref.kind == "job"}
-    joined = join_links(normalised.subjects, decided, before, normalised.signatures)
+    joined = join_links(normalised.subjects, decided, before, normalised.signatures, lambda cluster, bucket: share)
     after = remember(before, [(gathered, normalised)], joined, decided, now)
     return Sweep(gathered, normalised, joined, Prior.from_data(after.to_data()))
 

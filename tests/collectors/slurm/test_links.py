@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeprules.collectors.prior import SignatureMemo
 from sweeprules.collectors.slurm.runs import Link, find_runs
-from sweeprules.engine.facts import ABSENT, Completeness, Ref
+from sweeprules.engine.facts import ABSENT, Completeness, Ref, Unknown
 from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, Login, job
 from tests.collectors.slurm.sweeps import reason, sweep
 
@@ -165,6 +166,21 @@ def test_a_death_of_another_kind_or_length_ends_the_count():
     jobs = [died("1", 20, 190), died("2", 12, 20), died("3", 4, 195)]
     files = {f"/w/{one.id}.out": FakeFile(TRACE, inode=int(one.id)) for one in jobs}
     assert sweep(FakeSession(jobs, files)).run_of("1").get("same_signature") == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "count"), [(0.0, 1), (0.01, 1), (0.02, 2), (0.05, 3), (1, 3), (Unknown("conflict"), Unknown("conflict"))]
+)
+def test_the_policy_says_how_long_deaths_alike_may_differ(share, count):
+    jobs = [died("1", 20, 190), died("2", 12, 196), died("3", 4, 199)]
+    files = {f"/w/{one.id}.out": FakeFile(TRACE, inode=int(one.id)) for one in jobs}
+    assert sweep(FakeSession(jobs, files), share=share).run_of("1").get("same_signature") == count
+
+
+def test_what_differs_anyway_needs_no_word_of_the_policy():
+    jobs = [died("1", 20, 190), died("2", 12, 190)]
+    files = {"/w/1.out": FakeFile(TRACE), "/w/2.out": FakeFile(TRACE.replace(b"ValueError", b"KeyError"), inode=2)}
+    assert sweep(FakeSession(jobs, files), share=Unknown("not-read")).run_of("1").get("same_signature") == 1
 
 
 def test_a_wall_is_no_death():
