@@ -18,7 +18,7 @@ from sweeprules.engine.language.ast import Choice, Compare, Const, Path, Policy,
 from sweeprules.engine.language.node import KIND_WORDS, Node
 from sweeprules.engine.language.shape import quote
 from sweeprules.engine.language.yamltext import scan
-from sweeprules.engine.testasks import Asks, read_asks
+from sweeprules.engine.testasks import ByHand, read_by_hand
 from sweeprules.engine.testdefaults import DEFAULTS, NOW
 from sweeprules.engine.testexpect import Difference, Expect, differences, read_expect
 from sweeprules.engine.testgiven import Given, read_given
@@ -43,8 +43,8 @@ class RuleTest:
     """What rules with `for:` had been before."""
     source: GivenLog | GivenCassette | None = None
     """The log or the recorded sweep whose facts are in `given`, by the policy with which the test was read."""
-    asks: Asks | None = None
-    """Actions that the test asks for, whatever the rules say."""
+    by_hand: ByHand | None = None
+    """Flags that the test raises and actions that it asks for, whatever the rules say."""
 
     def under(self, policy: Policy) -> RuleTest:
         """The same test with its raw material read by this policy."""
@@ -144,7 +144,7 @@ def _name(node: Node) -> str:
 
 
 _KEYS = ("name", "defaults", "given", "expect")
-_ASIDE = ("held", "log", "asks")
+_ASIDE = ("held", "log", "raises", "asks")
 """What a test gives that is no fact."""
 
 
@@ -175,7 +175,7 @@ def read_test(
     if given.get("cassette") is not None:
         return _recorded_test(node, given, expect, policy, catalogue, readers, problems)
     facts = DEFAULTS[defaults.text](policy) if defaults is not None else {}
-    held, text, asks = (given.get(key) for key in _ASIDE)
+    held, text, raises, asks = (given.get(key) for key in _ASIDE)
     given = replace(given, entries=tuple(entry for entry in given.entries if entry.key not in _ASIDE))
     world = read_given(given, with_metrics(catalogue, policy), facts, frozenset(policy.decide) | {"bucket_sure"})
     if held is not None:
@@ -184,11 +184,11 @@ def read_test(
     if log is not None:
         problems += log.contradictions()
         world = replace(world, world=log.world)
-    states = read_held(held, policy, lambda kind: _about(kind, world), _now(world), problems)
+    states = read_held(held, policy, lambda kind: subject_of(kind, world), _now(world), problems)
     expects = dict(_expects(expect, world, policy, catalogue, problems))
     problems += world.problems
-    asked = read_asks(asks, policy, problems)
-    return RuleTest(_name(node), node.mark, world, expects, states, log, asked), problems
+    by_hand = read_by_hand(raises, asks, policy, problems)
+    return RuleTest(_name(node), node.mark, world, expects, states, log, by_hand), problems
 
 
 def _recorded_test(
@@ -250,7 +250,7 @@ def _expects(
             problems += mistakes
             yield ref, expect
     for rule in _rules_named(node):
-        if rule in policy.rules and _about(policy.rules[rule].on, given) is None:
+        if rule in policy.rules and subject_of(policy.rules[rule].on, given) is None:
             kind = policy.rules[rule].on
             problems.append(
                 Problem(node.mark, f"rule {rule} is about a {kind}, and the test gives none", f"give a {kind}")
@@ -259,7 +259,7 @@ def _expects(
 
 def _other(key: str, given: Given, catalogue: Catalogue) -> Ref | None:
     kind = catalogue.kind_of(key)
-    return None if kind is None or kind == given.about.kind else _about(kind, given)
+    return None if kind is None or kind == given.about.kind else subject_of(kind, given)
 
 
 def _rules_named(node: Node) -> Iterator[str]:
@@ -268,7 +268,7 @@ def _rules_named(node: Node) -> Iterator[str]:
         yield from truth.keys() if truth is not None else ()
 
 
-def _about(kind: str, given: Given) -> Ref | None:
+def subject_of(kind: str, given: Given) -> Ref | None:
     """The subject of a kind that a test is about: its own, or related to its own; of steps the newest."""
     if kind == given.about.kind:
         return given.about
@@ -297,8 +297,8 @@ def judge_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> Judged:
     """Judge the world of one test."""
     test = test.under(policy)
     world, fixed = test.given.world, _fixing(policy, test.given)
-    if test.asks is not None:
-        fixed = test.asks.under(fixed, test.given.about.kind)
+    if test.by_hand is not None:
+        fixed = test.by_hand.under(fixed, test.given.about.kind)
     truths = evaluate(fixed, world, test.held)
     return Judged(fixed, truths, judge(fixed, world, catalogue, truths))
 
@@ -322,13 +322,13 @@ def run_rule_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> RuleT
 
 
 def _truth(rule: str, policy: Policy, given: Given, truths: Truths) -> Truth:
-    ref = _about(policy.rules[rule].on, given)
+    ref = subject_of(policy.rules[rule].on, given)
     return truths.truth(rule, ref) if ref is not None else Truth.UNKNOWN
 
 
 def _proofs(found: list[Difference], policy: Policy, given: Given, prover: Prover, world: World) -> Iterator[RuleProof]:
     for rule in dict.fromkeys(rule for difference in found for rule in difference.rules):
-        ref = _about(policy.rules[rule].on, given)
+        ref = subject_of(policy.rules[rule].on, given)
         if ref is not None and world.subjects[ref].judged:
             yield prover.rule(rule, ref)
 

@@ -1,4 +1,4 @@
-"""Actions that a test asks for itself, and facts of a log that it expects."""
+"""Flags that a test raises and actions that it asks for itself, and facts of a log that it expects."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ routes:
   reclaim-inodes:
     - {when: {path: {known: true}}, template: cleanup-reclaim}
     - {otherwise: blocked, say: "file system unknown"}
+"""
+)
+EXEMPT = policy(
+    r"""policy: 1
+title: t
+decide:
+  bucket: [{otherwise: catch-all}]
+exemptions:
+  - {id: trial, when: {name: {prefix: trial-}}, flags: [eval-zombie], as: measurement-exempt, say: seen, why: a trial}
+routes:
+  cancel-zombie: [{when: {bucket: catch-all}, template: cancel-zombie}, {otherwise: blocked, say: "no"}]
 """
 )
 READERS = Readers(LogReader())
@@ -66,11 +77,23 @@ def test_mutants_of_a_route_that_no_rule_asks_for_are_noticed() -> None:
     assert len(tried) == 3
 
 
+def test_a_flag_that_is_raised_by_hand_can_be_exempt_and_its_action_with_it() -> None:
+    given = "name: it, given: {raises: eval-zombie, asks: cancel-zombie, job: {name: trial-1, state: COMPLETED}}"
+    exempt = given + ", expect: {exempt: [eval-zombie], flags: [measurement-exempt], health: exempt}"
+    counts = given.replace("trial-1", "x") + (
+        ", expect: {flags: [eval-zombie], templates: {cancel-zombie: cancel-zombie}, health: flagged}"
+    )
+    assert run_rule_tests(EXEMPT, catalogue(), text(exempt, counts), READERS).passed
+    assert not run_rule_tests(EXEMPT, catalogue(), text(exempt.replace("trial-1", "x")), READERS).passed
+
+
 @pytest.mark.parametrize(
     ("asks", "problem"),
     [
         ("[cancel-zombi]", "`cancel-zombi` is no action (did you mean cancel-zombie?)"),
         ("[]", "asks names nothing (name an action)"),
+        ("clean-up, raises: [eval-zombi]", "`eval-zombi` is no flag (did you mean eval-zombie?)"),
+        ("clean-up, raises: []", "raises names nothing (name a flag)"),
     ],
 )
 def test_what_is_asked_for_has_a_name(asks: str, problem: str) -> None:
