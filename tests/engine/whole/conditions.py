@@ -26,7 +26,9 @@ TEXTS = {
     "glob": ["*a2*", "rl__*", "?"],
     "regex": ["a[0-9]", "^rl"],
     "contains": ["a2", "hf"],
+    "matches": ["eight"],
 }
+COMPARED = ("duration", "time", "number", "integer", "text")
 ORDERED = ["lt", "le", "gt", "ge", "between"]
 CADENCE = ast.FieldRef(ast.Path((), "cadence", "job", "duration"))
 AGE = ast.FieldRef(ast.Path((), "log_age", "job", "duration"))
@@ -192,7 +194,8 @@ class ConditionMaker:
         fields = {name: entry for name, entry in FIELDS[kind].items() if name not in SET or not self.early}
         if kind == "job" and not self.early:
             fields.update({name: ("enum", values) for name, values in DECIDED.items()})
-        name = rng.choice(list(fields))
+        # What is compared in most ways is asked about most.
+        name = rng.choice([*fields, *(n for n, (form, _) in fields.items() if form in COMPARED)])
         return ast.Path(relations, name, kind, fields[name][0]), fields[name][1]
 
     def _compare(self, kind: str, path: ast.Path, values: list[Any]) -> ast.Compare:
@@ -235,7 +238,7 @@ class ConditionMaker:
         if op in TEXTS:
             return (ast.Const(rng.choice(TEXTS[op])),)
         more = self._computed(kind, path)
-        return (rng.choice(more) if more and rng.random() < 0.5 else ast.Const(rng.choice(values)),)
+        return (rng.choice(more) if more and rng.random() < 0.75 else ast.Const(rng.choice(values)),)
 
     def _computed(self, kind: str, path: ast.Path) -> list[ast.Right]:
         """Right sides that are no literal, of the type of a path."""

@@ -191,7 +191,8 @@ def learned(world: World, rng: random.Random) -> World:
     for ref, subject in world.subjects.items():
         facts = dict(subject.facts)
         for name, (_, values) in FIELDS.get(ref.kind, {}).items():
-            if name != "step" or ref.kind != "step":
+            # Nobody reads tags: where a world has none, rules alone add to them.
+            if (name != "step" or ref.kind != "step") and (name != "tags" or name in facts):
                 facts[name] = _told(subject.get(name), values, rng)
         relations = {n: _joined(n, r, jobs, rng) for n, r in subject.relations.items()}
         subjects[ref] = Subject(ref, facts, {}, relations, subject.judged)
