@@ -118,14 +118,29 @@ _CODES = (
         "SR017",
         "an override that silences other rules",
         "The site disables or replaces a rule that others build on: they ask for a flag or signal that no rule gives "
-        "any more, or for the truth of a rule from which nothing follows. They never fire, though nobody changed them. "
-        "Keep the flag in the rule that replaces it, or change the rules that are named as well.",
+        "any more, or for the truth of a rule from which nothing follows. Or it gives a parameter or list a value with "
+        "which the rules that read it can never fire, though nobody changed them. Keep the flag in the rule that "
+        "replaces it, choose a value that can be reached, or change the rules that are named as well.",
     ),
     Code(
         "SR018",
         "a quorum that can not be reached",
         "at_least asks for more operands than can hold: some of the signals that it counts are given by no rule. "
         "Lower n, or give the signals.",
+    ),
+    Code(
+        "SR019",
+        "an exemption that is about to end",
+        "Within a week the exemption no longer holds: the flags that it covers count again, and jobs that still raise "
+        "them get the flag exemption-expired. Nothing is wrong yet. Take it out if the reason is gone; give it a later "
+        "date, with the reason, if it is not.",
+    ),
+    Code(
+        "SR020",
+        "a word that nothing decides",
+        "A rule asks a decided field, such as the bucket or the flavour, for a word that none of its choices gives, so "
+        "the test is never true. Where a site writes the choices anew, the rules that ask for the words it left out "
+        "fall silent. Decide the word, or ask for another.",
     ),
 )
 

@@ -49,12 +49,20 @@ def rule_findings(policy: Policy, catalogue: Catalogue, stage: int) -> Iterator[
 # ---------------------------------------------------------------- never
 
 
+def can_fire(possible: Possible, rule: Rule) -> bool:
+    """False only when no facts at all make a rule true."""
+    return possible.together([*_beside(rule), Wish(rule.when, Asked.TRUE)])
+
+
+def _beside(rule: Rule) -> tuple[Wish, ...]:
+    """What `unless` asks for where a rule is true."""
+    if rule.unless is None:
+        return ()
+    return (Wish(rule.unless, Asked.FALSE if rule.if_unknown == "hold" else Asked.NOT_TRUE),)
+
+
 def _of_rule(possible: Possible, rule: Rule) -> Iterator[Problem]:
-    context: tuple[Wish, ...] = ()
-    if rule.unless is not None:
-        asked = Asked.FALSE if rule.if_unknown == "hold" else Asked.NOT_TRUE
-        context = (Wish(rule.unless, asked),)
-    yield from _never(possible, rule.when, context, rule.mark, f"the rule {quote(rule.id)} can never fire")
+    yield from _never(possible, rule.when, _beside(rule), rule.mark, f"the rule {quote(rule.id)} can never fire")
     for condition in conditions_of(rule):
         for node in parts(condition):
             if isinstance(node, Quantified):

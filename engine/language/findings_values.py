@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sweeprules.engine.catalogue import Catalogue
-from sweeprules.engine.errors import Problem
+from sweeprules.engine.errors import Mark, Problem
 from sweeprules.engine.facts import Value
-from sweeprules.engine.language.ast import Act, Policy, Test
+from sweeprules.engine.language.ast import Act, ParamRef, Policy, Test
 from sweeprules.engine.language.findings_words import every_part
 from sweeprules.engine.language.possible import Possible
 from sweeprules.engine.language.samples import without
@@ -19,9 +19,10 @@ _COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "between", "in", "not
 def value_findings(policy: Policy, catalogue: Catalogue) -> Iterator[Problem]:
     """Thresholds outside the range of a fact (SR011), destruction without proof (SR012), literals (SR013)."""
     possible = Possible(policy, catalogue)
+    places = _places(policy)
     for node in every_part(policy):
         if isinstance(node, Test):
-            yield from _out_of_range(possible, node)
+            yield from _out_of_range(possible, node, places)
     for rule in policy.rules.values():
         for one in rule.then:
             if (
@@ -40,17 +41,33 @@ def value_findings(policy: Policy, catalogue: Catalogue) -> Iterator[Problem]:
             )
 
 
-def _out_of_range(possible: Possible, node: Test) -> Iterator[Problem]:
+_Places = dict[tuple[str, Value], Mark]
+
+
+def _places(policy: Policy) -> _Places:
+    """Where a later layer gave a param a value; what is wrong with it is told there and not in the shipped rule."""
+    changed = {one.name for one in policy.origins if one.section == "params" and one.over is not None}
+    return {
+        (one.name, one.value): one.mark
+        for one in policy.origins
+        if one.section == "params" and one.part and one.name in changed and one.value is not None
+        if not isinstance(one.value, Mapping)
+    }
+
+
+def _out_of_range(possible: Possible, node: Test, places: _Places) -> Iterator[Problem]:
     spec = possible.spec(node.path)
     if spec is None or node.compare.op not in _COMPARED:
         return
     low, high = spec.range
     for right in node.compare.rights:
+        name = right.name if isinstance(right, ParamRef) else ""
         for value in _numbers(possible.values(right)):
             if (low is not None and value < low) or (high is not None and value > high):
                 span = f"{low} or more" if high is None else f"{high} or less" if low is None else f"{low} to {high}"
                 message = f"{quote(node.path.text)} is {span}, and is compared with {value}"
-                yield Problem(node.mark, message, "write the value in the unit of the fact", code="SR011")
+                mark = places.get((name, value), node.mark)
+                yield Problem(mark, message, "write the value in the unit of the fact", code="SR011")
 
 
 def _numbers(values: tuple[Value, ...] | None) -> Iterator[float]:

@@ -35,4 +35,4 @@ def _all(
     yield from rule_findings(policy, catalogue, stage)
     yield from value_findings(policy, catalogue)
     yield from word_findings(policy, used)
-    yield from overlay_findings(policy, now)
+    yield from overlay_findings(policy, catalogue, now)
