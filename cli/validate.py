@@ -104,12 +104,12 @@ def _beside(loaded: Loaded) -> list[Problem]:
     """What only a good policy lets us see: tests and templates that name what there is not."""
     from sweeprules.cli.template_check import unused
     from sweeprules.cli.testsources import readers
-    from sweeprules.engine.ruletests import run_rule_tests
+    from sweeprules.engine.ruletests import rule_test_problems
 
     load, policy, catalogue = loaded.load, loaded.policy, loaded.catalogue
     routed = {route.template for routes in policy.routes.values() for route in routes if route.template}
     routed |= {name for action in policy.actions.values() for name in action.templates} | set(catalogue.templates)
-    tests = run_rule_tests(policy, catalogue, load.tests, readers(loaded)).problems
+    tests = rule_test_problems(policy, catalogue, load.tests, readers(loaded))
     return [*tests, *unused(load, routed), *_empty(load, policy), *_lint(policy, catalogue)]
 
 

@@ -106,6 +106,16 @@ def read_rule_tests(
     return tuple(test for _, test, wrong in found if test is not None and not wrong)
 
 
+def rule_test_problems(
+    policy: Policy, catalogue: Catalogue, files: Mapping[str, str | bytes], readers: Readers = NO_READERS
+) -> tuple[Problem, ...]:
+    """What is wrong with the tests of all files, in order; the same as `run_rule_tests` says, and none is run."""
+    problems: list[Problem] = []
+    for _, _, mistakes in _read(policy, catalogue, files, readers, problems):
+        problems += mistakes
+    return tuple(sorted(set(problems)))
+
+
 def _read(
     policy: Policy,
     catalogue: Catalogue,
