@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,18 @@ import click
 from sweeprules.cli.options import wants_colour, width
 
 
-def rendered(document: Mapping[str, Any], output: str, templates: Mapping[str, str], *, to_file: bool) -> str:
-    """The report as text, JSON or Markdown; a file never gets colour, and is 160 columns wide."""
+def rendered(
+    document: Mapping[str, Any],
+    output: str,
+    templates: Mapping[str, str],
+    *,
+    to_file: bool,
+    tally: Sequence[str] = (),
+) -> str:
+    """The report as text, JSON or Markdown; a file never gets colour, and is 160 columns wide.
+
+    `tally` are the lines about exemptions, which stand under the text: the JSON has no place for them.
+    """
     if output == "json":
         from sweeprules.reports.clean import json_text
 
@@ -28,7 +38,8 @@ def rendered(document: Mapping[str, Any], output: str, templates: Mapping[str, s
         return markdown(document, templates)
     from sweeprules.reports.text import render as text
 
-    return text(document, width=160 if to_file else width(), colour=not to_file and wants_colour())
+    shown = text(document, width=160 if to_file else width(), colour=not to_file and wants_colour())
+    return "\n".join([shown, *tally, ""]) if tally else shown
 
 
 def deliver(text: str, out: Path | None) -> None:

@@ -52,6 +52,7 @@ def command(
     from sweeprules.cli.printing import deliver, rendered
     from sweeprules.cli.starting import replay_start, with_engine
     from sweeprules.cli.sweep import sweep
+    from sweeprules.reports.tally import tally
     from sweeprules.store.cassette import read_cassette
     from sweeprules.store.errors import StoreError
 
@@ -68,7 +69,8 @@ def command(
         raise click.ClickException(str(error)) from None
     if loaded.policy.sha256 != tape.policy_sha256 and rules is None:
         click.echo("note: this release reads the recorded policy otherwise than the one that swept", err=True)
-    text = rendered(swept.document, output, loaded.load.templates, to_file=out is not None)
+    lines = tally(loaded.policy, swept.verdicts, start.now)
+    text = rendered(swept.document, output, loaded.load.templates, to_file=out is not None, tally=lines)
     deliver(text, out)
     return exit_status(swept.document, fail_on)
 

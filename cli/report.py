@@ -51,7 +51,8 @@ def command(
                 raise click.UsageError(f"the cassette of {chosen} is no longer kept (keep.cassettes)")
             tape.write(cassette)
             return GOOD
-        _print(cast("Mapping[str, Any]", store.report(chosen)), output, out)
+        document = cast("Mapping[str, Any]", store.report(chosen))
+        _print(document, output, out, _tally(store, where, document) if output == "text" else [])
         return GOOD
 
     try:
@@ -71,10 +72,29 @@ def _newest(store: Any) -> str:
     return str(last.id)
 
 
-def _print(document: Mapping[str, Any], output: str, out: Path | None) -> None:
+def _tally(store: Any, state: Path, document: Mapping[str, Any]) -> list[str]:
+    """The lines about exemptions of a kept sweep; none where its policy is not kept as this version reads it."""
+    from sweeprules.cli.outcome import flags
+    from sweeprules.reports.tally import tally, told
+    from sweeprules.store.errors import StoreError
+    from sweeprules.store.policies import read_policy
+
+    info = store.sweep(document["sweep"]["id"])
+    try:
+        policy = read_policy(state, info.policy_sha256).policy
+    except StoreError as error:
+        click.echo(f"note: exemptions are not told of: {error}", err=True)
+        return []
+    if not told(policy) and not any(flag["exempt"] for flag in flags(document)):
+        return []
+    kept = store.world(info.id)
+    return tally(policy, {ref: one.verdict for ref, one in kept.items() if one.verdict is not None}, info.now)
+
+
+def _print(document: Mapping[str, Any], output: str, out: Path | None, tally: list[str]) -> None:
     from sweeprules.cli.printing import deliver, rendered
     from sweeprules.reports.markdown_report import TEMPLATE
     from sweeprules.store.builtin import TEMPLATES
 
     templates = {TEMPLATE: (TEMPLATES / TEMPLATE).read_text(encoding="utf-8")} if output == "markdown" else {}
-    deliver(rendered(document, output, templates, to_file=out is not None), out)
+    deliver(rendered(document, output, templates, to_file=out is not None, tally=tally), out)

@@ -138,7 +138,7 @@ def _chosen(globs: Sequence[str], names: Sequence[str]) -> frozenset[str] | None
 def _run(loaded: Loaded, request: Request) -> int:
     from sweeprules.cli.keeping import cassette_of, save_reproducer
     from sweeprules.cli.outcome import exit_status, worth_a_mail
-    from sweeprules.cli.printing import deliver, rendered
+    from sweeprules.cli.printing import deliver
     from sweeprules.cli.starting import start_of
     from sweeprules.cli.sweep import sweep
     from sweeprules.store.db import open_store
@@ -154,14 +154,22 @@ def _run(loaded: Loaded, request: Request) -> int:
     status = exit_status(swept.document, request.fail_on)
     if not request.quiet or worth_a_mail(swept.document, before, status):
         _say(notes, swept, reproducer)
-        text = rendered(swept.document, request.output, loaded.load.templates, to_file=request.out is not None)
-        deliver(text, request.out)
+        deliver(_report(loaded, request, start, swept), request.out)
     elif request.out is not None:
-        deliver(rendered(swept.document, request.output, loaded.load.templates, to_file=True), request.out)
+        deliver(_report(loaded, request, start, swept), request.out)
     if lost:
         click.echo(f"Error: {lost}; this sweep is not kept", err=True)
         return INTERNAL
     return status
+
+
+def _report(loaded: Loaded, request: Request, start: Start, swept: Swept) -> str:
+    from sweeprules.cli.printing import rendered
+    from sweeprules.reports.tally import tally
+
+    lines = tally(loaded.policy, swept.verdicts, start.now)
+    to_file = request.out is not None
+    return rendered(swept.document, request.output, loaded.load.templates, to_file=to_file, tally=lines)
 
 
 def _keep(store: Store, state: Path, start: Start, swept: Swept) -> str:

@@ -220,7 +220,11 @@ class _Reader:
         self._found.leaks.append(_Leak(mark, what))
 
     def _all(self, node: All, holds: bool, at: _At) -> None:
-        sure = {item.path.relations for item in node.items if _asks_sure(item)} if holds else set()
+        sure = (
+            {item.path.relations for item in node.items if isinstance(item, Test) and _asks_sure(item)}
+            if holds
+            else set()
+        )
         self._each(node, holds, replace(at, sure=at.sure | sure))
 
     def _each(self, node: All | Any, holds: bool, at: _At) -> None:
@@ -339,9 +343,9 @@ class _Reader:
                 self._path(Path(_HOME[at.kind], name, "job", ""), mark, at)
 
 
-def _asks_sure(node: Condition) -> bool:
+def _asks_sure(node: Test) -> bool:
     """Whether a condition is `bucket_sure: true`."""
-    if not isinstance(node, Test) or node.path.field != SURE:
+    if node.path.field != SURE:
         return False
     test = node.compare
     return test.op == "eq" and all(isinstance(right, Const) and right.value is True for right in test.rights)
