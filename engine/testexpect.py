@@ -15,11 +15,12 @@ from sweeprules.engine.language.node import Node
 from sweeprules.engine.language.shape import quote
 from sweeprules.engine.testargs import Args, read_args
 from sweeprules.engine.testgiven import is_group, parse, pattern_field
+from sweeprules.engine.testraised import Raised, read_raised, unlike
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 from sweeprules.engine.verdicts import Action, Verdict
 
 _TRUTHS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN}
-_MAPS = ("truth", "templates", "args")
+_MAPS = ("truth", "templates", "args", "raised")
 _NOTHING: Mapping[str, FactValue] = {}
 _LISTS = ("flags", "not_flags", "actions", "not_actions", "exempt", "blocked")
 HEALTH = ("flagged", "unknown", "exempt", "starting", "waiting", "ended", "healthy")
@@ -35,8 +36,10 @@ class Expect:
     not_actions: tuple[str, ...] = ()
     exempt: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
-    templates: Mapping[str, str] = field(default_factory=dict)
+    templates: Mapping[str, str | None] = field(default_factory=dict)
+    """By action; None says that its routes choose none."""
     args: Args = field(default_factory=dict)
+    raised: Mapping[str, Raised] = field(default_factory=dict)
     truth: Mapping[str, Truth] = field(default_factory=dict)
     decided: Mapping[str, FactValue] = field(default_factory=dict)
     """Fields that the policy decides, and facts that a log or a recorded sweep tells."""
@@ -74,6 +77,7 @@ def read_expect(node: Node, policy: Policy, catalogue: Catalogue, kind: str) -> 
         blocked=lists["blocked"] or (),
         templates=_templates(node.get("templates"), policy, problems),
         args=read_args(node.get("args"), policy, problems),
+        raised=read_raised(node.get("raised"), policy, problems),
         truth=_truths(node.get("truth"), policy, problems),
         decided=decided,
         health="" if health is None else health.text,
@@ -117,13 +121,15 @@ def _pages(action: str, policy: Policy) -> list[str]:
     return list(own) if len(own) == 1 else []
 
 
-def _templates(node: Node | None, policy: Policy, problems: list[Problem]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _templates(node: Node | None, policy: Policy, problems: list[Problem]) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
     for entry in node.entries if node is not None else ():
         name, page = entry.key, entry.value.text
         pages = _pages(name, policy)
         if name not in policy.actions:
             problems.append(Problem(entry.mark, f"{quote(name)} is no action", nearest(name, policy.actions)))
+        elif entry.value.get("absent") is not None:
+            found[name] = None
         elif page not in pages:
             hint = nearest(page, pages) or f"its routes lead to {', '.join(pages) or 'none'}"
             problems.append(Problem(entry.value.mark, f"no route leads {name} to {quote(page)}", hint))
@@ -187,6 +193,8 @@ def differences(
         if name not in exempt:
             state = "raised and counts" if name in flags else "not raised"
             found.append(Difference(f"exempt: expected {name}, it is {state}", raisers.get(name, ())))
+    for name, raised in expect.raised.items():
+        found += [Difference(text, raisers.get(name, ())) for text in unlike(name, raised, flags.get(name))]
     found += _handed_over(expect, actions, askers)
     for rule, wanted in expect.truth.items():
         if truths[rule] is not wanted:
@@ -212,7 +220,7 @@ def _handed_over(
         action = actions.get(name)
         if action is None or action.template != template:
             state = "not asked for" if action is None else action.template or action.status
-            text = f"templates: expected {template} for {name}, it is {state}"
+            text = f"templates: expected {template or 'none'} for {name}, it is {state}"
             yield Difference(text, askers.get(name, ()))
     for (name, arg), wanted in expect.args.items():
         action = actions.get(name)

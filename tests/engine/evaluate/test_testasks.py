@@ -77,6 +77,13 @@ def test_mutants_of_a_route_that_no_rule_asks_for_are_noticed() -> None:
     assert len(tried) == 3
 
 
+def test_that_no_template_is_chosen_can_be_expected() -> None:
+    none = ", expect: {templates: {cancel-zombie: {absent: true}}}"
+    assert run(OTHER.partition(", expect")[0] + none).passed
+    (result,) = run(RUN + none).results
+    assert result.differences == ("templates: expected none for cancel-zombie, it is cancel-zombie",)
+
+
 def test_a_flag_that_is_raised_by_hand_can_be_exempt_and_its_action_with_it() -> None:
     given = "name: it, given: {raises: eval-zombie, asks: cancel-zombie, job: {name: trial-1, state: COMPLETED}}"
     exempt = given + ", expect: {exempt: [eval-zombie], flags: [measurement-exempt], health: exempt}"
