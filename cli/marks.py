@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from sweeprules.engine.facts import Completeness, Reason, Ref, Relation, Subject
-from sweeprules.store.errors import StoreError
 
 STEPS = "steps"
 """The name of the document in the store's prior state."""
@@ -30,12 +29,11 @@ def to_data(marks: Marks) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any] | None) -> dict[str, tuple[int, ...]]:
-    """The marks of `to_data`; none before the first sweep. Raises `StoreError` for another version's."""
+    """The marks of `to_data`; none before the first sweep. Another version: ValueError."""
     if not data:
         return {}
     if data.get("version") != _VERSION:
-        what = f"holds steps of version {data.get('version')!r}; this sweeprules reads version {_VERSION}"
-        raise StoreError("the kept state", what, "use the version that wrote it, or name another folder with --state")
+        raise ValueError(f"the kept steps have version {data.get('version')!r}; this release reads version {_VERSION}")
     return {key: tuple(steps) for key, steps in data["jobs"].items()}
 
 

@@ -50,6 +50,7 @@ def command(
     from sweeprules.cli.loading import SiteBroken, fail
     from sweeprules.cli.outcome import exit_status
     from sweeprules.cli.printing import deliver, rendered
+    from sweeprules.cli.remembered import check_remembered
     from sweeprules.cli.starting import replay_start, with_engine
     from sweeprules.cli.sweep import sweep
     from sweeprules.reports.tally import tally
@@ -61,6 +62,7 @@ def command(
         with tempfile.TemporaryDirectory(prefix="sweeprules-") as folder:
             loaded = recorded_site(tape, Path(folder), rules)
             start = replay_start(loaded, tape, time.monotonic() + deadline)
+            check_remembered(start.before, str(cassette))
             swept = sweep(with_engine(start, cast("Engine", engine)) if engine else start)
     except SiteBroken as broken:
         fail(broken)

@@ -139,13 +139,16 @@ def _run(loaded: Loaded, request: Request) -> int:
     from sweeprules.cli.keeping import cassette_of, save_reproducer
     from sweeprules.cli.outcome import exit_status, worth_a_mail
     from sweeprules.cli.printing import deliver
+    from sweeprules.cli.remembered import check_remembered
     from sweeprules.cli.starting import start_of
     from sweeprules.cli.sweep import sweep
     from sweeprules.store.db import open_store
 
     with open_store(request.state, time.time()) as store:
         before = _last_report(store)
-        start, notes = start_of(loaded, request, store.starting_point(), secrets.token_hex(6))
+        point = store.starting_point()
+        check_remembered(point, str(store.path))
+        start, notes = start_of(loaded, request, point, secrets.token_hex(6))
         swept = sweep(start)
         lost = _keep(store, request.state, start, swept)
     if request.cassette is not None:

@@ -127,8 +127,9 @@ def _plain(value: Any) -> Any:
 
 
 def _job(data: Mapping[str, Any]) -> JobMemo:
-    memo = JobMemo(**{item.name: data[item.name] for item in fields(JobMemo)})
-    log, signature = data["log"], data["signature"]
+    # What a later version remembers besides is not known of a job that an earlier one left.
+    memo = JobMemo(**{item.name: data[item.name] for item in fields(JobMemo) if item.name in data})
+    log, signature = data.get("log"), data.get("signature")
     if log is not None:
         lines = {name: LineMemo(**line) for name, line in log["lines"].items()}
         memo = replace(memo, log=LogMemo(**{**log, "lines": lines}))

@@ -15,7 +15,6 @@ from sweeprules.engine.evaluate.looking import newest_seen
 from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.verdict import judge
 from sweeprules.engine.facts import NOT_READ, Ref, Relation, Subject, World
-from sweeprules.store.errors import StoreError
 from sweeprules.store.kept import StartingPoint, SweepInfo
 from tests.engine.evaluate.site import catalogue, policy
 
@@ -143,5 +142,5 @@ def test_no_more_marks_are_kept_than_a_run_can_want() -> None:
 
 def test_marks_of_another_version_are_said_in_words() -> None:
     assert marks.from_data(None) == {}
-    with pytest.raises(StoreError, match="version 9; this sweeprules reads version 1"):
+    with pytest.raises(ValueError, match="version 9; this release reads version 1"):
         marks.from_data({"version": 9, "jobs": {}})
