@@ -140,7 +140,7 @@ def encode_subject(subject: Subject) -> Json:
         "facts": {name: encode_fact(value) for name, value in subject.facts.items()},
         "sources": [_encode_source(source) for source in table],
         "from": places,
-        "relations": {name: _encode_relation(relation) for name, relation in subject.relations.items()},
+        "relations": {name: encode_relation(relation) for name, relation in subject.relations.items()},
         "judged": subject.judged,
     }
 
@@ -156,7 +156,7 @@ def decode_subject(document: Json) -> Subject:
             facts={name: decode_fact(value) for name, value in _mapping(whole["facts"], "facts").items()},
             sources={name: table[place] for name, place in places.items()},
             relations={
-                name: _decode_relation(item) for name, item in _mapping(whole["relations"], "relations").items()
+                name: decode_relation(item) for name, item in _mapping(whole["relations"], "relations").items()
             },
             judged=bool(whole["judged"]),
         )
@@ -174,11 +174,13 @@ def _decode_source(document: Json) -> Source:
     return Source(observation, command, login, line, None if at is None else decode_float(at), position)
 
 
-def _encode_relation(relation: Relation) -> Json:
+def encode_relation(relation: Relation) -> Json:
+    """A relation as JSON: its members, how whole it is, and why."""
     return [[[ref.kind, ref.key] for ref in relation.members], str(relation.completeness), relation.reason]
 
 
-def _decode_relation(document: Json) -> Relation:
+def decode_relation(document: Json) -> Relation:
+    """The relation that `encode_relation` wrote. Raises `CodecError`, ValueError or TypeError."""
     members, completeness, why = cast(list[Any], _sequence(document))
     return Relation(tuple(Ref(kind, key) for kind, key in members), Completeness(completeness), str(why))
 
@@ -202,12 +204,21 @@ def decode_verdict(ref: Ref, document: Json) -> Verdict:
         return Verdict(
             ref=ref,
             truths=_decode_truths(whole["truths"]),
-            decided={name: decode_fact(value) for name, value in _mapping(whole["decided"], "decided").items()},
+            decided=decode_decided(document),
             flags=tuple(decode_flag(item) for item in _sequence(whole["flags"])),
             actions=tuple(_decode_action(item) for item in _sequence(whole["actions"])),
             health=_text(whole, "health"),
             exempted=_decode_truths(whole["exempted"]),
         )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CodecError(f"not a verdict: {error}") from error
+
+
+def decode_decided(document: Json) -> dict[str, FactValue]:
+    """The decided fields of a verdict that `encode_verdict` wrote, and nothing else of it. Raises `CodecError`."""
+    try:
+        decided = _mapping(_mapping(document, "a verdict")["decided"], "decided")
+        return {name: decode_fact(value) for name, value in decided.items()}
     except (KeyError, TypeError, ValueError) as error:
         raise CodecError(f"not a verdict: {error}") from error
 

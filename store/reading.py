@@ -6,10 +6,11 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sweeprules.engine.facts import Ref, Subject
-from sweeprules.store.codec import CodecError, Json, decode_subject, decode_verdict, load
+from sweeprules.store.codec import CodecError, Json, decode_decided, decode_subject, decode_verdict, load
 from sweeprules.store.history import Raised
 from sweeprules.store.kept import Found, JobHit, StartingPoint, Stored, SweepInfo
 
@@ -204,11 +205,18 @@ def _swept(connection: sqlite3.Connection) -> dict[str, float]:
 
 
 def _baseline(connection: sqlite3.Connection, complete: SweepInfo | None) -> Iterator[Subject]:
-    query = "SELECT facts FROM subjects WHERE seq = ? AND cluster = ? AND judged = 1 ORDER BY kind, key"
+    query = "SELECT facts, verdict FROM subjects WHERE seq = ? AND cluster = ? AND judged = 1 ORDER BY kind, key"
     for cluster, seq in connection.execute("SELECT cluster, seq FROM newest_whole ORDER BY cluster").fetchall():
         for row in connection.execute(query, (seq, cluster)):
-            yield decode_subject(unpack(row[0]))
+            yield _decided(*row)
     if complete is not None:
         row = connection.execute("SELECT seq FROM sweeps WHERE id = ?", (complete.id,)).fetchone()
         for found in connection.execute(query, (row[0], "")):
-            yield decode_subject(unpack(found[0]))
+            yield _decided(*found)
+
+
+def _decided(facts: bytes, verdict: bytes | None) -> Subject:
+    """A subject with the fields that rules decided of it, which count before what was read."""
+    subject = decode_subject(unpack(facts))
+    decided = decode_decided(unpack(verdict)) if verdict is not None else {}
+    return replace(subject, facts={**subject.facts, **decided}) if decided else subject

@@ -25,7 +25,9 @@ flags:
   twice: {subject: job, severity: info, exemptible: true, why: "there in two looks"}
   long: {subject: job, severity: info, exemptible: true, why: "there for three hours"}
   back: {subject: job, severity: info, exemptible: true, why: "was elsewhere, and is there again"}
+  same: {subject: job, severity: info, exemptible: true, why: "of the same bucket as before"}
 rules:
+  - {id: our.same, on: job, when: {previous.bucket: {eq: .bucket}}, then: {flag: same}}
   - {id: our.twice, on: job, when: {partition: boost}, for: 2 sweeps, then: {flag: twice}}
   - {id: our.long, on: job, when: {partition: boost}, for: 3h, then: {flag: long}}
   - {id: our.back, on: job, when: {all: [{partition: boost}, {previous.partition: other}]}, then: {flag: back}}
@@ -115,6 +117,15 @@ def test_a_held_flag_keeps_its_first_sweep_over_one_that_could_not_see(recorded:
     assert (first[1], third[1]) == ({}, {})
     assert second[1] == {"twice": second[0], "long": second[0]}
     assert last[1] == second[1]
+
+
+def test_what_was_decided_in_the_last_whole_sweep_is_known_of_it(recorded: Recorded) -> None:
+    found = []
+    for number, look in enumerate(("there", "blind", "there")):
+        document = recorded.sweep(look, 2.0 * number, "checked")
+        names = {flag["name"] for job in document["jobs"] if job["job_id"] == JOB for flag in job["flags"]}
+        found.append("same" in names)
+    assert found == [False, False, True]
 
 
 def test_a_held_rule_says_in_explain_how_long_it_was_seen(recorded: Recorded, sweeprules: Sweeprules) -> None:

@@ -196,6 +196,8 @@ def test_the_baseline_of_a_cluster_is_its_last_whole_sweep(store: Store) -> None
     )
     prior = store.starting_point()
     assert [subject.ref.key for subject in prior.subjects] == ["leo:2", "tacc:1", "now"]
+    # What rules had decided of a job is known of it in the next sweep too.
+    assert [subject.facts.get("bucket") for subject in prior.subjects] == ["rl", "rl", None]
     assert prior.swept == {"leo": START + 2 * DAY, "tacc": START + DAY}
     assert prior.last == info(2, complete=False)
     assert prior.last_complete == info(1)
