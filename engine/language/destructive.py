@@ -50,7 +50,6 @@ from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN
 BUCKET, SURE = "bucket", "bucket_sure"
 _HOME = {"job": (), "step": ("job",), "run": ("row",)}
 """Kind of a rule's subject -> the way to the job on which its actions land, where an unsure bucket blocks them."""
-_EARLIER = "previous"
 
 
 class _Leak(NamedTuple):
@@ -307,8 +306,6 @@ class _Reader:
 
     def _path(self, path: Path, mark: Mark, at: _At) -> None:
         """A field that rules set has its value by those that are true and by those that are not."""
-        if _EARLIER in path.relations:
-            return
         away = at.off(path)
         if path.kind == STEP and path.field in self._policy.features:
             self._feature(self._policy.features[path.field], at)

@@ -255,7 +255,10 @@ BUCKETS = "decide:\n  bucket: [{when: {name: {prefix: rl}}, is: rl}, {otherwise:
         ("{some: {of: siblings, is: {bucket_sure: false}}}", False),
         ("{some: {of: siblings, is: {not: {bucket_sure: true}}}}", False),
         ("{some: {of: siblings, is: {name: {eq: ..bucket}}}}", True),
-        ("{previous.bucket: rl}", True),
+        # It may have been unsure in the last sweep too.
+        ("{previous.bucket: rl}", False),
+        ("{all: [{previous.bucket: rl}, {previous.bucket_sure: true}]}", True),
+        ("{previous.state: PENDING}", True),
     ],
 )
 def test_an_unsure_bucket_of_another_job_leads_nowhere(when: str, closed: bool) -> None:
