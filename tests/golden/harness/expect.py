@@ -28,6 +28,7 @@ from typing import Any
 
 from tests.golden.harness.harmless import harms
 from tests.golden.harness.run import Runner, Seen
+from tests.golden.harness.world import placed
 
 _KEYS = {
     "exit", "complete", "rows", "sweep_flags", "clusters", "jobs", "no_jobs", "handoffs", "text", "not_text",
@@ -42,6 +43,7 @@ def differences(expect: Json, seen: Seen, before: Seen | None, runner: Runner) -
     unknown = set(expect) - _KEYS
     if unknown:
         raise ValueError(f"expect: {sorted(unknown)} is not known")
+    expect = placed(expect, str(runner.world.root / "clusters"))
     return [*_overall(expect, seen), *_subjects(expect, seen), *_shown(expect, seen), *_repeated(expect, seen, before),
             *_explained(expect, runner), *(harms(seen, runner) if expect.get("harmless") else ())]  # fmt: skip
 

@@ -88,7 +88,7 @@ class World:
         (root / "work").mkdir(parents=True, exist_ok=True)
         user = given.get("user", "alice")
         for path, file in (given.get("files") or {}).items():
-            _file(root / path, _placed(file, str(root)), now)
+            _file(root / path, placed(file, str(root)), now)
         jobs = given.get("jobs") or {}
         tables = {
             label: self._jobs(merged(jobs, over), user, root, now) for label, over in given.get("tables", {}).items()
@@ -140,7 +140,7 @@ class World:
                 if given["raw_record"] is not False:
                     (folder / "cluster.yaml").write_text(given["raw_record"], "utf-8")
                 continue
-            record = _placed(_record(name, given), str(self.root / "clusters" / name))
+            record = placed(_record(name, given), str(self.root / "clusters" / name))
             (folder / "cluster.yaml").write_text(yaml.safe_dump(record, sort_keys=False), "utf-8")
             (folder / "ops.md").write_text(f"# {name}\n\nA cluster of a scenario.\n", "utf-8")
 
@@ -161,12 +161,13 @@ def _record(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _placed(value: Any, root: str) -> Any:
+def placed(value: Any, root: str) -> Any:
+    """A part of a scenario with the folder in the place of `{root}`."""
     if isinstance(value, str):
         return value.replace("{root}", root)
     if isinstance(value, Mapping):
-        return {key: _placed(item, root) for key, item in value.items()}
-    return [_placed(item, root) for item in value] if isinstance(value, list) else value
+        return {key: placed(item, root) for key, item in value.items()}
+    return [placed(item, root) for item in value] if isinstance(value, list) else value
 
 
 def _login(cluster: str, given: Mapping[str, Any], tables: Mapping[str, list[Any]]) -> dict[str, Any]:
