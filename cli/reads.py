@@ -16,17 +16,40 @@ def relations(policy: Policy) -> frozenset[str]:
     return frozenset(found)
 
 
-def _walk(node: object, found: set[str]) -> None:
+def sweeps_back(policy: Policy) -> int:
+    """How many earlier sweeps the rules look back to: the longest row of `previous` in a path, and at least one."""
+    found: list[Path] = []
+    parts = (policy.rules, policy.decide, policy.exemptions, policy.routes)
+    _paths(parts, found)
+    return max([1, *(_longest(path) for path in found)])
+
+
+def _longest(path: Path) -> int:
+    row = longest = 0
+    for name in (*path.relations, path.field if path.type == "relation" else ""):
+        row = row + 1 if name == "previous" else 0
+        longest = max(longest, row)
+    return longest
+
+
+def _paths(node: object, found: list[Path]) -> None:
     if isinstance(node, Path):
-        found.update(node.relations)
-        if node.type == "relation":
-            found.add(node.field)
+        found.append(node)
     elif isinstance(node, tuple | list):
         for item in node:
-            _walk(item, found)
+            _paths(item, found)
     elif isinstance(node, Mapping):
         for item in node.values():
-            _walk(item, found)
+            _paths(item, found)
     elif is_dataclass(node):
         for spec in fields(node):
-            _walk(getattr(node, spec.name), found)
+            _paths(getattr(node, spec.name), found)
+
+
+def _walk(node: object, found: set[str]) -> None:
+    paths: list[Path] = []
+    _paths(node, paths)
+    for path in paths:
+        found.update(path.relations)
+        if path.type == "relation":
+            found.add(path.field)

@@ -139,6 +139,7 @@ def _run(loaded: Loaded, request: Request) -> int:
     from sweeprules.cli.keeping import cassette_of, save_reproducer
     from sweeprules.cli.outcome import exit_status, worth_a_mail
     from sweeprules.cli.printing import deliver
+    from sweeprules.cli.reads import sweeps_back
     from sweeprules.cli.remembered import check_remembered
     from sweeprules.cli.starting import start_of
     from sweeprules.cli.sweep import sweep
@@ -146,7 +147,7 @@ def _run(loaded: Loaded, request: Request) -> int:
 
     with open_store(request.state, time.time()) as store:
         before = _last_report(store)
-        point = store.starting_point()
+        point = store.starting_point(sweeps_back(loaded.policy))
         check_remembered(point, str(store.path))
         start, notes = start_of(loaded, request, point, secrets.token_hex(6))
         swept = sweep(start)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import takewhile
 from types import MappingProxyType
 
 from sweeprules.cli.cadence import ALIKE, CADENCE
@@ -51,29 +52,45 @@ def connect(subjects: Iterable[Subject], head: Subject, before: StartingPoint, m
 
     Behind that one a job with steps has, as far as `marks` tell, the sweeps in which its newest step was a lower one.
     """
-    kept = {subject.ref: subject for subject in before.subjects}
+    looks = [{subject.ref: subject for subject in look} for look in (before.subjects, *before.older)]
     given = {subject.ref: subject for subject in subjects}
     made: dict[Ref, Subject] = {head.ref: head}
     for subject in given.values():
         relations = {**subject.relations, "sweep": Relation((head.ref,))}
-        earlier = kept.get(subject.ref)
-        if earlier is not None and "@" not in subject.ref.key:
-            last = _last(earlier, before)
-            behind = [*chain(subject.ref, newest, marks)] if (newest := _newest(subject, given)) is not None else []
-            if behind:
-                last = replace(last, relations={**last.relations, "previous": Relation((behind[0].ref,))})
-            made.update({one.ref: one for one in (last, *behind)})
-            relations["previous"] = Relation((last.ref,))
+        if subject.ref in looks[0] and "@" not in subject.ref.key:
+            newest = _newest(subject, given)
+            behind = [*chain(subject.ref, newest, marks)] if newest is not None else []
+            row = _row(subject.ref, looks, before, behind[0].ref if behind else None)
+            made.update({one.ref: one for one in (*row, *behind)})
+            relations["previous"] = Relation((row[0].ref,))
         else:
             relations.setdefault("previous", Relation(()))
         made[subject.ref] = replace(subject, relations=MappingProxyType(relations))
     return World(made)
 
 
-def _last(earlier: Subject, before: StartingPoint) -> Subject:
-    """What a subject was in the last whole sweep, under a name of its own."""
-    ref = Ref(earlier.ref.kind, f"{earlier.ref.key}@{before.last.id if before.last else 'before'}")
-    return replace(earlier, ref=ref, judged=False)
+def _row(
+    of: Ref, looks: Sequence[Mapping[Ref, Subject]], before: StartingPoint, behind: Ref | None
+) -> tuple[Subject, ...]:
+    """What a subject was in the whole sweeps before this one, the newest first, each the `previous` of the one before.
+
+    Every one has a name of its own. What was before the last of them is `behind`, where that is known; else it leads to
+    what nobody read, or, where it was first seen then, nowhere.
+    """
+    there = [*takewhile(lambda found: found is not None, (look.get(of) for look in looks))]
+    name = f"{of.key}@{before.last.id if before.last else 'before'}"
+    refs = [Ref(of.kind, name if not number else f"{name}-{number + 1}") for number in range(len(there))]
+    nexts = [*refs[1:], behind]
+    return tuple(
+        replace(
+            found,
+            ref=ref,
+            judged=False,
+            relations=found.relations if after is None else {**found.relations, "previous": Relation((after,))},
+        )
+        for found, ref, after in zip(there, refs, nexts, strict=True)
+        if found is not None
+    )
 
 
 def _newest(job: Subject, given: Mapping[Ref, Subject]) -> int | None:

@@ -154,10 +154,10 @@ class Store:
         with _named(self.path):
             return reading.report(self._connection, sweep_id)
 
-    def starting_point(self) -> StartingPoint:
-        """All that the next sweep starts from, from one moment of the store."""
+    def starting_point(self, back: int = 1) -> StartingPoint:
+        """All that the next sweep starts from, at one moment of the store: `back` whole sweeps are looked at."""
         with _named(self.path), self._transaction("BEGIN"):
-            return reading.starting_point(self._connection)
+            return reading.starting_point(self._connection, back)
 
     def save_sweep(self, record: SweepRecord) -> None:
         """Keep a finished sweep, whole or not at all; the sweep lock must be held.

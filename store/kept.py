@@ -56,8 +56,9 @@ class StartingPoint:
     """What a sweep starts from: all of it goes into its cassette, and nothing else of the store reaches its verdicts.
 
     `swept` holds, for each cluster, the `now` of its newest whole sweep (status `swept`), and `subjects` the judged
-    subjects of that sweep; those of no cluster come from the last complete sweep. `clusters` (by cluster) and `site`
-    are the documents that earlier sweeps left.
+    subjects of that sweep; those of no cluster come from the last complete sweep. `older` are those of the whole sweeps
+    before it, the newest first, as many as the policy looks back to. `clusters` (by cluster) and `site` are the
+    documents that earlier sweeps left.
     """
 
     last: SweepInfo | None = None
@@ -67,6 +68,7 @@ class StartingPoint:
     clusters: Mapping[str, Documents] = field(default_factory=dict)
     site: Documents = field(default_factory=dict)
     since: Since = field(default_factory=dict)
+    older: tuple[tuple[Subject, ...], ...] = ()
 
     def to_json(self) -> dict[str, Json]:
         """The whole as one JSON document, for a cassette."""
@@ -78,6 +80,7 @@ class StartingPoint:
             "clusters": {name: dict(documents) for name, documents in self.clusters.items()},
             "site": dict(self.site),
             "since": encode_since(self.since),
+            **({"older": [encode_subjects(look) for look in self.older]} if self.older else {}),
         }
 
     @classmethod
@@ -92,6 +95,7 @@ class StartingPoint:
                 clusters={name: dict(documents) for name, documents in document["clusters"].items()},
                 site=dict(document["site"]),
                 since=decode_since(document["since"]),
+                older=tuple(tuple(map(decode_subject, look)) for look in document.get("older", ())),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodecError(f"not a starting point: {error}") from error

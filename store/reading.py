@@ -180,19 +180,20 @@ def all_stored(connection: sqlite3.Connection, sweep_id: str) -> dict[Ref, Store
     return stored(connection, [Ref(*row) for row in connection.execute(query, (sweep_id,)).fetchall()], sweep_id)
 
 
-def starting_point(connection: sqlite3.Connection) -> StartingPoint:
-    """All that the next sweep starts from. Raises `CodecError`."""
+def starting_point(connection: sqlite3.Connection, back: int = 1) -> StartingPoint:
+    """All that the next sweep starts from, with the subjects of the last `back` whole sweeps. Raises `CodecError`."""
     clusters: dict[str, dict[str, Json]] = {}
     for scope, name, document in connection.execute("SELECT scope, name, document FROM prior"):
         clusters.setdefault(scope, {})[name] = unpack(document)
     since = connection.execute("SELECT kind, key, flag, sweep FROM since").fetchall()
-    complete = last_complete(connection)
     site = clusters.pop("", {})
+    looks = [tuple(_baseline(connection, number)) for number in range(max(1, back))]
     return StartingPoint(
         last=last_sweep(connection),
-        last_complete=complete,
+        last_complete=last_complete(connection),
         swept=_swept(connection),
-        subjects=tuple(_baseline(connection, complete)),
+        subjects=looks[0],
+        older=tuple(looks[1:]),
         clusters=clusters,
         site=site,
         since={Raised(Ref(kind, key), flag): first for kind, key, flag, first in since},
@@ -204,15 +205,19 @@ def _swept(connection: sqlite3.Connection) -> dict[str, float]:
     return {cluster: float(now) for cluster, now in rows}
 
 
-def _baseline(connection: sqlite3.Connection, complete: SweepInfo | None) -> Iterator[Subject]:
+def _baseline(connection: sqlite3.Connection, back: int) -> Iterator[Subject]:
+    """The judged subjects of each cluster's newest whole sweep, or of the one so many before it.
+
+    Those of no cluster are from the complete sweep of the same place.
+    """
     query = "SELECT facts, verdict FROM subjects WHERE seq = ? AND cluster = ? AND judged = 1 ORDER BY kind, key"
-    for cluster, seq in connection.execute("SELECT cluster, seq FROM newest_whole ORDER BY cluster").fetchall():
-        for row in connection.execute(query, (seq, cluster)):
-            yield _decided(*row)
-    if complete is not None:
-        row = connection.execute("SELECT seq FROM sweeps WHERE id = ?", (complete.id,)).fetchone()
-        for found in connection.execute(query, (row[0], "")):
-            yield _decided(*found)
+    whole = "SELECT seq FROM cluster_sweeps WHERE cluster = ? AND status = 'swept' ORDER BY seq DESC LIMIT 1 OFFSET ?"
+    complete = "SELECT seq FROM sweeps WHERE complete = 1 ORDER BY seq DESC LIMIT 1 OFFSET ?"
+    for (cluster,) in connection.execute("SELECT cluster FROM newest_whole ORDER BY cluster").fetchall():
+        for (seq,) in connection.execute(whole, (cluster, back)).fetchall():
+            yield from (_decided(*row) for row in connection.execute(query, (seq, cluster)))
+    for (seq,) in connection.execute(complete, (back,)).fetchall():
+        yield from (_decided(*row) for row in connection.execute(query, (seq, "")))
 
 
 def _decided(facts: bytes, verdict: bytes | None) -> Subject:

@@ -26,7 +26,12 @@ flags:
   long: {subject: job, severity: info, exemptible: true, why: "there for three hours"}
   back: {subject: job, severity: info, exemptible: true, why: "was elsewhere, and is there again"}
   same: {subject: job, severity: info, exemptible: true, why: "of the same bucket as before"}
+  flaps: {subject: job, severity: info, exemptible: true, why: "there, elsewhere, and there again"}
 rules:
+  - id: our.flaps
+    on: job
+    when: {all: [{partition: boost}, {previous.partition: other}, {previous.previous.partition: boost}]}
+    then: {flag: flaps}
   - {id: our.same, on: job, when: {previous.bucket: {eq: .bucket}}, then: {flag: same}}
   - {id: our.twice, on: job, when: {partition: boost}, for: 2 sweeps, then: {flag: twice}}
   - {id: our.long, on: job, when: {partition: boost}, for: 3h, then: {flag: long}}
@@ -76,7 +81,7 @@ def _moved(seen: Observation) -> Observation:
 def flags(document: dict[str, Any]) -> dict[str, str]:
     """The flags of the job with the first sweep that raised each; none where a blind sweep has no row of it."""
     found = [flag for job in document["jobs"] if job["job_id"] == JOB for flag in job["flags"]]
-    return {flag["name"]: flag["since"] for flag in found if flag["name"] in ("twice", "long", "back")}
+    return {flag["name"]: flag["since"] for flag in found if flag["name"] in ("twice", "long", "back", "flaps")}
 
 
 def looked(site: Recorded, looks: Sequence[str], engine: str, apart: float = 2.0) -> Iterator[set[str]]:
@@ -100,13 +105,27 @@ NOTHING: set[str] = set()
         # It does not begin anything either, and its time does not count.
         ("native", ("blind", "there", "there"), (NOTHING, NOTHING, {"twice"})),
         # A look that said no ends it; what begins anew waits for as long again.
-        ("checked", ("there", "moved", "there", "there"), (NOTHING, NOTHING, {"back"}, {"twice"})),
+        ("checked", ("there", "moved", "there", "there"), (NOTHING, NOTHING, {"back", "flaps"}, {"twice"})),
         # Between a yes and a no a blind sweep leaves both as they are.
-        ("native", ("there", "blind", "moved", "blind", "there"), (NOTHING, NOTHING, NOTHING, NOTHING, {"back"})),
+        (
+            "native",
+            ("there", "blind", "moved", "blind", "there"),
+            (NOTHING, NOTHING, NOTHING, NOTHING, {"back", "flaps"}),
+        ),
     ],
 )
 def test_holds(engine: str, looks: Sequence[str], expected: Sequence[set[str]], recorded: Recorded) -> None:
     assert tuple(looked(recorded, looks, engine)) == tuple(expected)
+
+
+def test_what_flaps_is_told_from_what_moved_once(recorded: Recorded, sweeprules: Sweeprules, tmp_path: Path) -> None:
+    assert [*looked(recorded, ("moved", "moved", "there"), "native")][-1] == {"back"}
+    looks = [set(flags(recorded.sweep(look, hour, "native"))) for hour, look in ((6, "moved"), (8, "there"))]
+    assert looks == [NOTHING, {"back", "flaps"}]
+    tape, again = tmp_path / "sweep.cassette", tmp_path / "again.json"
+    assert sweeprules("report", "--state", recorded.state, "--cassette", tape).exit == 0
+    sweeprules("replay", tape, "--output", "json", "--out", again)
+    assert set(flags(json.loads(again.read_text()))) == {"back", "flaps"}
 
 
 def test_a_held_flag_keeps_its_first_sweep_over_one_that_could_not_see(recorded: Recorded) -> None:

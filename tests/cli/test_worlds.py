@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeprules.cli.cadence import ALIKE, READ
+from sweeprules.cli.reads import sweeps_back
 from sweeprules.cli.worlds import alike_elapsed
 from sweeprules.engine.facts import FactValue, Unknown
 from tests.engine.evaluate.site import policy
@@ -34,6 +35,22 @@ def test_how_alike_deaths_have_to_be_may_differ_by_cluster_and_bucket(
 def test_a_policy_that_does_not_say_it_leaves_it_unknown() -> None:
     found = alike_elapsed(policy("policy: 1\ntitle: t\n"), "leo", "rl")
     assert found == Unknown("not-read", "the policy has no parameter alike_elapsed")
+
+
+@pytest.mark.parametrize(
+    ("when", "back"),
+    [
+        ("{state: RUNNING}", 1),
+        ("{previous.state: RUNNING}", 1),
+        ("{not: {any: [{state: RUNNING}, {previous.previous.state: RUNNING}]}}", 2),
+        ("{elapsed: {gt: .previous.previous.previous.elapsed}}", 3),
+        ("{some: {of: siblings, is: {previous.previous.state: RUNNING}}}", 2),
+        ("{all: [{previous.state: RUNNING}, {prior_link.previous.state: RUNNING}]}", 1),
+    ],
+)
+def test_as_many_sweeps_are_looked_back_to_as_the_policy_names(when: str, back: int) -> None:
+    text = f"policy: 1\ntitle: t\nrules:\n  - {{id: r, on: job, when: {when}, then: {{flag: stale-log}}}}\n"
+    assert sweeps_back(policy(text)) == back
 
 
 def test_the_shipped_policy_has_all_that_the_pipeline_reads() -> None:
