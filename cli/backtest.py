@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sweeprules.cli.rule_sets import RuleSet
     from sweeprules.cli.trial import Tried
     from sweeprules.store.db import Store
+    from sweeprules.store.worlds import Worlds
 
 Gate = tuple[str, str]
 
@@ -108,9 +109,10 @@ def command(
 ) -> None:
     """Judge the kept sweeps under the rules OLD and NEW, and list the flags and actions gained, lost and moved.
 
-    Nothing is asked of a cluster and nothing is kept. The native evaluator judges. Where people gave verdicts
-    (`sweeprules verdict`), each flag's precision and recall stand beside. Exit status: 0 good, 1 when --fail-on stops,
-    2 usage, broken rules, or no cassette that could be judged.
+    Nothing is asked of a cluster and no sweep is kept. What was read of each cassette is remembered in the folder
+    `worlds` of the state, so that the next backtest is quick; it may be deleted. The native evaluator judges. Where
+    people gave verdicts (`sweeprules verdict`), each flag's precision and recall stand beside. Exit status: 0 good, 1
+    when --fail-on stops, 2 usage, broken rules, or no cassette that could be judged.
     """
     from sweeprules.cli.loading import SiteBroken, fail
     from sweeprules.cli.printing import deliver
@@ -178,7 +180,7 @@ def _document(
     from sweeprules.reports.comparing import build, findings
     from sweeprules.reports.words import instant
 
-    tried: Tried = try_all(old, new, paths)
+    tried: Tried = try_all(old, new, paths, _worlds(state))
     if not tried.times:
         reasons = "; ".join(f"{name}: {why}" for name, why in tried.failed.items())
         raise click.ClickException(f"none of {counted(len(paths), 'cassette')} could be judged: {reasons}")
@@ -196,6 +198,15 @@ def _document(
         **build(tried.comparison, _expected(state)),
         "findings": findings(tried.comparison, gates),
     }
+
+
+def _worlds(state: Path | None) -> Worlds | None:
+    """Where the worlds of earlier backtests are kept; None where there is no state: a backtest makes none."""
+    from sweeprules.store.state import state_path
+    from sweeprules.store.worlds import FOLDER, Worlds
+
+    path = state_path(str(state) if state else None, os.environ)
+    return Worlds(path / FOLDER) if path.is_dir() else None
 
 
 def _expected(state: Path | None) -> Iterator[Any]:

@@ -5,6 +5,7 @@ Each stage is a function from value to value; what a cluster fails at is a value
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,6 +110,9 @@ class Looked:
     buckets: Mapping[Ref, str]
     prior: Prior
     observations: tuple[Observation, ...]
+    first: World
+    """The world of the first stage, which the suspects were chosen from."""
+    suspects: Mapping[str, tuple[Ref, ...]]
 
     @property
     def heads(self) -> tuple[ClusterHead, ...]:
@@ -137,11 +141,14 @@ def look(start: Start) -> Looked:
     sessions = Sessions(records, start.connect, gathering.budget(start.deadline))
     try:
         seen = [*_gather(start, records, sessions, prior), *kept_out]
-        world, buckets = _world(start, seen, prior)
-        seen, world, buckets = _look_closer(start, sessions, seen, world, buckets, prior)
+        first, buckets = _world(start, seen, prior)
+        suspects = worlds.suspects_by_cluster(start.loaded.policy, first)
+        closer = _look_closer(start, sessions, seen, suspects)
+        # Where the second stage brought nothing, the first world stands.
+        world, buckets = (first, buckets) if all(map(operator.is_, closer, seen)) else _world(start, closer, prior)
     finally:
         sessions.close()
-    return Looked(seen, world, buckets, prior, sessions.observations())
+    return Looked(closer, world, buckets, prior, sessions.observations(), first, suspects)
 
 
 def _prior(start: Start) -> Prior:
@@ -251,26 +258,24 @@ def _world(start: Start, seen: list[_Seen], prior: Prior) -> tuple[World, dict[R
 
 
 def _look_closer(
-    start: Start, sessions: Sessions, seen: list[_Seen], world: World, buckets: dict[Ref, str], prior: Prior
-) -> tuple[list[_Seen], World, dict[Ref, str]]:
-    """The second stage: what suspects and clusters still need is asked, and everything is made of facts again."""
-    suspects = worlds.suspects_by_cluster(start.loaded.policy, world)
+    start: Start, sessions: Sessions, seen: list[_Seen], suspects: Mapping[str, tuple[Ref, ...]]
+) -> list[_Seen]:
+    """The second stage: what suspects and clusters still need is asked, and facts are made again of what came."""
     wanted = {one.head.name: one for one in seen if one.gathered is not None}
     records = [one.gathered.record for one in seen if one.gathered is not None]
 
-    def one(record: ClusterRecord) -> tuple[Gathered, Normalised]:
+    def one(record: ClusterRecord) -> tuple[Gathered, Normalised] | None:
         before = wanted[record.name].gathered
         assert before is not None
         after = gather_suspects(before, sessions[record.name], suspects.get(record.name, ()))
-        return after, normalise(after, start.loaded.policy.patterns)
+        return None if after is before else (after, normalise(after, start.loaded.policy.patterns))
 
     done, _ = side_by_side(records, one, sessions.deadline, "looked closer")
-    closer = [_closer(start, item, done.get(item.head.name)) for item in seen]
-    return (closer, *_world(start, closer, prior))
+    return [_closer(item, done.get(item.head.name)) for item in seen]
 
 
-def _closer(start: Start, item: _Seen, result: tuple[Gathered, Normalised] | None) -> _Seen:
-    """A second stage that failed leaves the first as it was: what it would have read stays unread."""
+def _closer(item: _Seen, result: tuple[Gathered, Normalised] | None) -> _Seen:
+    """A second stage that failed or had nothing to ask leaves the first as it was: what was not read stays unread."""
     if result is None or item.gathered is None:
         return item
     return _seen(item.gathered.record, result)
@@ -314,7 +319,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         tuple(handoffs),
         since,
         remember(looked.prior, pairs, world.subjects.values(), looked.buckets, start.now),
-        held_after(start, _held_before(start), decided.truths),
+        held_states(_held_before(start), decided.truths, start.now, start.id, loaded.load.site.keep_sweeps),
         _marks_after(start, world, decided, swept),
         looked.observations,
         finished,
@@ -329,11 +334,10 @@ def _held_before(start: Start) -> Held:
     return held.from_data(start.before.site.get(held.HOLDS))  # type: ignore[arg-type]
 
 
-def held_after(start: Start, before: Held, truths: Truths) -> Held:
-    """What rules hold for the next sweep; what was last looked at before the oldest kept sweep is forgotten."""
-    after = advance(before, truths.looks(), start.now, start.id)
-    oldest = start.now - start.loaded.load.site.keep_sweeps
-    return {key: state for key, state in after.items() if state.last_at is None or state.last_at >= oldest}
+def held_states(before: Held, truths: Truths, now: float, sweep_id: str, keep: float) -> Held:
+    """What rules hold for the next sweep; what was last looked at more than `keep` seconds before is forgotten."""
+    after = advance(before, truths.looks(), now, sweep_id)
+    return {key: state for key, state in after.items() if state.last_at is None or state.last_at >= now - keep}
 
 
 def _marks_after(start: Start, world: World, decided: Decided, whole: frozenset[str]) -> marking.Marks:

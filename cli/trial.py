@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from sweeprules.cli import held
+from sweeprules.cli import looking, worlds
 from sweeprules.cli.loading import Loaded, SiteBroken
+from sweeprules.cli.looking import Seen, Unfit
 from sweeprules.cli.rule_sets import RuleSet
-from sweeprules.cli.starting import replay_start, with_engine
-from sweeprules.cli.sweep import Start, Swept, sweep
-from sweeprules.collectors.prior import Prior
+from sweeprules.cli.sweep import held_states
+from sweeprules.engine.evaluate.native import Judging, evaluate_pair
+from sweeprules.engine.evaluate.plan import Node
+from sweeprules.engine.evaluate.reuse import alike
+from sweeprules.engine.evaluate.truths import Truths
+from sweeprules.engine.evaluate.verdict import judge
 from sweeprules.engine.facts import Ref, World
+from sweeprules.engine.holds import Held
+from sweeprules.engine.language.ast import Policy
+from sweeprules.engine.site import ClusterRecord
+from sweeprules.engine.verdicts import Verdict
+from sweeprules.handoffs.render import settle
 from sweeprules.reports.comparing import Comparison
-from sweeprules.store.cassette import Cassette, read_cassette
+from sweeprules.store.cassette import MAX_FILE, Cassette, parse_cassette, parse_head
 from sweeprules.store.errors import StoreError
-
-PATIENCE = 600.0
-"""Seconds for one cassette under one rule set."""
+from sweeprules.store.files import read_bounded
+from sweeprules.store.worlds import Worlds
 
 
 @dataclass(slots=True)
@@ -31,68 +38,41 @@ class Tried:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-def try_all(old: RuleSet, new: RuleSet, paths: Sequence[Path]) -> Tried:
+def try_all(old: RuleSet, new: RuleSet, paths: Sequence[Path], kept: Worlds | None = None) -> Tried:
     """Judge each cassette under both rule sets, in the order given.
 
     What rules hold from sweep to sweep (`for:`) goes on from what the same rule set held after the sweep before, where
-    that one was judged too; else from what was recorded. Raises `SiteBroken`, before anything is judged, when a rule
-    set is broken; a cassette that can not be judged is counted, with the reason.
+    that one was judged too; else from what was recorded. `kept` holds the worlds that earlier backtests made; those
+    made now are put there. Raises `SiteBroken`, before anything is judged, when a rule set is broken; a cassette that
+    can not be judged is counted, with the reason.
     """
     for side in (old, new):
         side.check()
     tried = Tried()
-    lines = (_Line(old), _Line(new))
+    pair = _Pair(_Line(old), _Line(new), kept)
     for path in paths:
         try:
-            tape = read_cassette(path)
-            sites = [line.loaded(tape, first=not tried.times) for line in lines]
-            start = _start(tape, sites[0])
-        except (StoreError, _Unfit) as error:
+            data = read_bounded(path, MAX_FILE)
+            pair.judge(tried, data, str(path))
+        except (StoreError, Unfit) as error:
             tried.failed[str(path)] = str(error)
-            continue
-        _judge(tried, tape, lines, [replace(start, loaded=site) for site in sites])
+    if kept is not None:
+        kept.prune()
     return tried
-
-
-def _judge(tried: Tried, tape: Cassette, lines: Sequence[_Line], starts: Sequence[Start]) -> None:
-    old, new = (line.judge(start) for line, start in zip(lines, starts, strict=True))
-    tried.comparison.add(tape.sweep_id, old.verdicts, new.verdicts, {**_names(old.world), **_names(new.world)})
-    tried.times.append(tape.now)
-
-
-def _names(world: World) -> dict[Ref, str]:
-    jobs = ((job.ref, job.get("name")) for job in world.of_kind("job") if job.judged)
-    return {ref: name if isinstance(name, str) else "" for ref, name in jobs}
-
-
-class _Unfit(Exception):  # noqa: N818  it is what it says
-    """A cassette that can be read and not be judged."""
-
-
-def _start(tape: Cassette, loaded: Loaded) -> Start:
-    """What the cassette started from, read once for both sides. Raises `_Unfit`."""
-    try:
-        start = with_engine(replay_start(loaded, tape, time.monotonic() + PATIENCE), "native")
-        Prior.from_data(start.before.site.get("collectors") or {})  # type: ignore[arg-type]
-        held.from_data(start.before.site.get(held.HOLDS))  # type: ignore[arg-type]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        # The prior state is a document that anyone may have written; what reads it says so in all these ways.
-        raise _Unfit(f"its prior state can not be read: {type(error).__name__}: {error}") from None
-    return start
 
 
 @dataclass(slots=True)
 class _Line:
-    """One rule set going through the sweeps: `before` is the id of the sweep it judged last, and what it came to."""
+    """One rule set going through the sweeps: `before` is the id of the sweep it judged last, and what it held then."""
 
     rules: RuleSet
-    before: tuple[str, Swept] | None = None
+    before: tuple[str, Held] | None = None
 
     def loaded(self, tape: Cassette, *, first: bool) -> Loaded:
         """The site that judges this cassette.
 
         Raises `SiteBroken` for rules that a person named, as long as nothing is judged yet; later it is this cassette
-        that does not fit them. Raises `_Unfit` and `StoreError`.
+        that does not fit them. Raises `Unfit` and `StoreError`.
         """
         try:
             return self.rules.loaded(tape)
@@ -100,19 +80,81 @@ class _Line:
             if first and self.rules.folder is not None:
                 raise
             what = "; ".join(str(problem) for problem in broken.problems[:3])
-            raise _Unfit(f"the policy can not be compiled ({self.rules.name}): {what}") from None
+            raise Unfit(f"the policy can not be compiled ({self.rules.name}): {what}") from None
 
-    def _carried(self, start: Start) -> Start:
-        """The start, with what this rule set held after the sweep before; what was recorded where that is another."""
-        last = start.before.last
-        if self.rules.folder is None or self.before is None or last is None or last.id != self.before[0]:
-            return start
-        swept = self.before[1]
-        site = {**start.before.site, held.HOLDS: held.to_data(swept.held)}
-        return replace(start, before=replace(start.before, site=site, since=swept.since))
+    def held(self, seen: Seen) -> Held:
+        """What this rule set held after the sweep before; what was recorded where it did not judge that one."""
+        if self.rules.folder is None or self.before is None or seen.last != self.before[0]:
+            return seen.held
+        return self.before[1]
 
-    def judge(self, start: Start) -> Swept:
-        """The sweep under this rule set."""
-        swept = sweep(replace(self._carried(start), deadline=time.monotonic() + PATIENCE))
-        self.before = (start.id, swept)
-        return swept
+
+@dataclass(slots=True)
+class _Pair:
+    """Both rule sets, and what is worked out once for each pair of policies."""
+
+    old: _Line
+    new: _Line
+    kept: Worlds | None
+    _alike: dict[tuple[int, int], tuple[Policy, Policy, frozenset[Node]]] = field(default_factory=dict)
+    _keys: dict[int, tuple[Loaded, str]] = field(default_factory=dict)
+
+    def judge(self, tried: Tried, data: bytes, name: str) -> None:
+        """One cassette under both. Raises `StoreError` and `Unfit`; nothing is added then."""
+        head = parse_head(data, name)
+        sites = [line.loaded(head, first=not tried.times) for line in (self.old, self.new)]
+        seen = self._seen(data, name, sites)
+        states = [line.held(one) for line, one in zip((self.old, self.new), seen, strict=True)]
+        asked = [
+            Judging(site.policy, looking.judged_by(one, site.policy), held)
+            for site, one, held in zip(sites, seen, states, strict=True)
+        ]
+        same = self._same(sites) if seen[0].world is seen[1].world else frozenset()
+        truths = evaluate_pair(asked[0], asked[1], same)
+        old, new = (_verdicts(*one) for one in zip(sites, asked, truths, seen, strict=True))
+        names = {**_names(seen[0].world), **({} if seen[1].world is seen[0].world else _names(seen[1].world))}
+        tried.comparison.add(head.sweep_id, old, new, names)
+        tried.times.append(head.now)
+        for line, site, one, held, found in zip((self.old, self.new), sites, seen, states, truths, strict=True):
+            line.before = (one.id, held_states(held, found, one.now, one.id, site.load.site.keep_sweeps))
+
+    def _seen(self, data: bytes, name: str, sites: Sequence[Loaded]) -> list[Seen]:
+        """What both sites read of a cassette: once where they read alike, and not at all where it is kept."""
+        keys = [looking.key_of(data, self._key(site)) for site in sites]
+        found: dict[str, Seen] = {}
+        reader: looking.Reader | None = None
+        for key, site in zip(keys, sites, strict=True):
+            one = found.get(key) or (looking.kept(self.kept, key) if self.kept is not None else None)
+            if one is None:
+                reader = reader or looking.Reader(parse_cassette(data, name))
+                one, whole = reader.see(site)
+                if self.kept is not None and whole:
+                    one = looking.keep(self.kept, key, one)
+            found[key] = one
+        return [found[key] for key in keys]
+
+    def _key(self, site: Loaded) -> str:
+        known = self._keys.get(id(site))
+        if known is None:
+            # The site is kept beside its key: an id is only good as long as what it names is there.
+            known = self._keys[id(site)] = (site, looking.site_key(site))
+        return known[1]
+
+    def _same(self, sites: Sequence[Loaded]) -> frozenset[Node]:
+        old, new = (site.policy for site in sites)
+        known = self._alike.get((id(old), id(new)))
+        if known is None:
+            known = self._alike[id(old), id(new)] = (old, new, alike(old, new))
+        return known[2]
+
+
+def _verdicts(site: Loaded, asked: Judging, truths: Truths, seen: Seen) -> dict[Ref, Verdict]:
+    records = {r.name: r for r in site.load.site.records if isinstance(r, ClusterRecord)}
+    found = judge(asked.policy, asked.world, site.catalogue, truths, asked.held)
+    found = worlds.with_builtin(found, site.load.site.records, seen.chosen)
+    return settle(asked.world, found, asked.policy, records)
+
+
+def _names(world: World) -> dict[Ref, str]:
+    jobs = ((s.ref, s.get("name")) for s in world.subjects.values() if s.ref.kind == "job" and s.judged)
+    return {ref: name if isinstance(name, str) else "" for ref, name in jobs}

@@ -10,6 +10,7 @@ from itertools import takewhile
 from types import MappingProxyType
 
 from sweeprules.cli.cadence import ALIKE, CADENCE
+from sweeprules.cli.choosing import BUCKET, suspecting
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.marks import Marks, chain
 from sweeprules.collectors import cluster as clusters
@@ -17,7 +18,6 @@ from sweeprules.collectors.prior import Prior, SignatureMemo
 from sweeprules.collectors.slurm.links import join_links
 from sweeprules.engine.evaluate.native import evaluate_part
 from sweeprules.engine.evaluate.params import Place, param_value
-from sweeprules.engine.evaluate.plan import DECIDE_KIND, Node
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.evaluate.verdict import suspects
 from sweeprules.engine.facts import ABSENT, NOT_APPLICABLE, FactValue, Ref, Relation, Source, Subject, Unknown, World
@@ -99,14 +99,6 @@ def _newest(job: Subject, given: Mapping[Ref, Subject]) -> int | None:
     members = relation.members if relation is not None else ()
     numbers = [given[ref].get("step") for ref in members if ref in given]
     return max((number for number in numbers if isinstance(number, int)), default=None)
-
-
-BUCKET = Node("field", "bucket", DECIDE_KIND)
-
-
-def suspecting(policy: Policy) -> frozenset[Node]:
-    """The rules that choose what is looked at more closely."""
-    return frozenset(Node("rule", rule.id, rule.on) for rule in policy.rules.values() if rule.stage == "suspect")
 
 
 def buckets(policy: Policy, world: World) -> dict[Ref, str]:

@@ -90,13 +90,30 @@ def parse_cassette(data: bytes, name: str) -> Cassette:
     Raises `StoreError`: not gzip, cut short, damaged, of another version, too large once unpacked, a line that is not
     what it should be.
     """
-    lines = _read_lines(data, name)
+    return _parsed(data, name, whole=True)
+
+
+def parse_head(data: bytes, name: str) -> Cassette:
+    """The cassette in these bytes without its prior state and its observations, which are not looked at.
+
+    Raises `StoreError` as `parse_cassette` does for what comes before the observations.
+    """
+    return _parsed(data, name, whole=False)
+
+
+def _parsed(data: bytes, name: str, *, whole: bool) -> Cassette:
+    raw = _raw_lines(data, name)
+    lines = (_read_line(number, line) for number, line in raw)
     try:
         header = _object(next(lines)[1], "the header")
         _check_version(header, name)
-        prior = _object(_object(next(lines)[1], "the prior state")["prior"], "the prior state")
+        prior: dict[str, Json] = {}
+        if whole:
+            prior = _object(_object(next(lines)[1], "the prior state")["prior"], "the prior state")
+        else:
+            next(raw)
         files = _texts(_object(next(lines)[1], "the site's files")["files"])
-        observations = tuple(_observations(lines))
+        observations = tuple(_observations(lines)) if whole else ()
         return Cassette(
             sweep_id=_typed(header, "sweep_id", str),
             now=float(_typed(header, "now", int, float)),
@@ -155,7 +172,14 @@ def _decode_line(document: dict[str, Json], number: int) -> Observation:
         raise CodecError(f"line {number}: {error}") from error
 
 
-def _read_lines(data: bytes, name: str) -> Iterator[tuple[int, Json]]:
+def _read_line(number: int, raw: bytes) -> tuple[int, Json]:
+    try:
+        return number, load(raw)
+    except CodecError as error:
+        raise CodecError(f"line {number}: {error}") from error
+
+
+def _raw_lines(data: bytes, name: str) -> Iterator[tuple[int, bytes]]:
     if not data.startswith(b"\x1f\x8b"):
         raise StoreError(name, "is not a cassette: it is not gzip data", "name a file that a sweep recorded")
     total = 0
@@ -169,10 +193,7 @@ def _read_lines(data: bytes, name: str) -> Iterator[tuple[int, Json]]:
                     raise StoreError(
                         name, f"unpacks to more than is read (line {number})", "such a file is not one of ours"
                     )
-                try:
-                    yield number, load(raw)
-                except CodecError as error:
-                    raise CodecError(f"line {number}: {error}") from error
+                yield number, raw
     except EOFError:
         raise StoreError(name, "ends in the middle: it was cut short", _HINT) from None
     except (gzip.BadGzipFile, zlib.error) as error:

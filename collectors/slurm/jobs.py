@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 from sweeprules.collectors.slurm.rows import Answer, Row
@@ -186,5 +187,10 @@ def source_of(row: Row, observations: Mapping[str, Observation]) -> Source:
 
 def source(observation: Observation, line: str = "") -> Source:
     """The source of a fact that stands in `line` of an observation's output; separators are shown as bars."""
-    command = _MARKS.sub("|", shlex.join(observation.argv))
-    return Source(observation.id, command[:300], observation.login, line[:300], at=observation.started_at)
+    return Source(observation.id, _shown(observation.argv), observation.login, line[:300], at=observation.started_at)
+
+
+# Each fact has a source, and a sweep asks few things: the same command is not quoted a hundred times a job.
+@lru_cache(maxsize=256)
+def _shown(argv: tuple[str, ...]) -> str:
+    return _MARKS.sub("|", shlex.join(argv))[:300]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
 from sweeprules.engine.errors import Mark
@@ -32,10 +32,14 @@ def alike(old: ast.Policy, new: ast.Policy) -> frozenset[Node]:
         same = built
 
 
-def reading(policy: ast.Policy, nodes: frozenset[Node]) -> str:
-    """All that these rules and fields say, with the parameters that they read, as one text to be hashed."""
+def reading(policy: ast.Policy, goals: Iterable[Node]) -> str:
+    """All that decides some rules and fields, as one text to be hashed: equal for two policies that decide them alike.
+
+    What any rule may read (patterns, flags, metrics) is in it.
+    """
     texts = _texts(policy)
-    return repr([texts[node] for node in sorted(nodes)])
+    nodes = plan(policy, index(policy)).closure(goals)
+    return repr([*(gist(getattr(policy, part)) for part in _EVERYWHERE), *((n, texts[n]) for n in sorted(nodes))])
 
 
 def _texts(policy: ast.Policy) -> dict[Node, tuple[str, tuple[Node, ...]]]:
@@ -75,6 +79,8 @@ def gist(value: object) -> str:
         return "{" + ",".join(f"{gist(key)}:{gist(item)}" for key, item in value.items()) + "}"
     if isinstance(value, tuple):
         return "(" + ",".join(map(gist, value)) + ")"
+    if isinstance(value, frozenset):
+        return "<" + ",".join(sorted(map(gist, value))) + ">"
     return repr(value)
 
 

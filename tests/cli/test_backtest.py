@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from sweeprules.cli import rule_sets, trial
 from sweeprules.cli.main import cli
-from sweeprules.store.cassette import Cassette, read_cassette
+from sweeprules.store.cassette import Cassette, parse_cassette, read_cassette
 from tests.cli.conftest import Sweeprules
 
 ROOT = Path(__file__).parents[2]
@@ -140,7 +140,7 @@ def test_broken_rules_are_told_by_place_before_anything_is_judged(
     def judged(*_: object) -> None:
         raise AssertionError("a cassette was judged")
 
-    monkeypatch.setattr(trial, "sweep", judged)
+    monkeypatch.setattr(trial, "evaluate_pair", judged)
     folder = tmp_path / "site"
     new = rules(folder / "rules", BROKEN)
     if as_site:
@@ -153,23 +153,28 @@ def test_broken_rules_are_told_by_place_before_anything_is_judged(
 def test_each_cassette_is_read_once_and_each_policy_compiled_once(
     state: Path, tmp_path: Path, sweeprules: Sweeprules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[Path] = []
+    read: list[str] = []
     compiled: list[object] = []
 
-    def reading(path: Path) -> Cassette:
-        read.append(path)
-        return read_cassette(path)
+    def reading(data: bytes, name: str) -> Cassette:
+        read.append(name)
+        return parse_cassette(data, name)
 
     def compiling(*arguments: Any) -> Any:
         compiled.append(arguments)
         return compile_load(*arguments)
 
     compile_load = rule_sets.compile_load
-    monkeypatch.setattr(trial, "read_cassette", reading)
+    monkeypatch.setattr(trial, "parse_cassette", reading)
     monkeypatch.setattr(rule_sets, "compile_load", compiling)
-    assert sweeprules("backtest", "--rules", "-", rules(tmp_path / "new", LOUD), "--state", state).exit == 0
+    own = tmp_path / "own"
+    shutil.copytree(state, own, ignore=shutil.ignore_patterns("worlds"))
+    new = rules(tmp_path / "new", LOUD)
+    assert sweeprules("backtest", "--rules", "-", new, "--state", own).exit == 0
     assert len(read) == len(set(read)) == 2
     assert len(compiled) == 2
+    assert sweeprules("backtest", "--rules", "-", new, "--state", own).exit == 0
+    assert len(read) == 2, "what was read is kept for the next backtest"
 
 
 def test_a_cassette_that_can_not_be_read_is_counted_and_said(
