@@ -99,7 +99,8 @@ _CODES = (
     Code(
         "SR014",
         "the same thing twice",
-        "The same condition stands twice beside itself, or two rules say the same under two ids. Under at_least it "
+        "The same condition stands twice beside itself, two rules say the same under two ids, or two patterns find the "
+        "same lines. Under at_least it "
         "would count twice; elsewhere it is likely that another one was meant. Take one out or correct it.",
     ),
     Code(
@@ -125,8 +126,8 @@ _CODES = (
     Code(
         "SR018",
         "a quorum that can not be reached",
-        "at_least asks for more operands than can hold: some of the signals that it counts are given by no rule. "
-        "Lower n, or give the signals.",
+        "at_least asks for more operands than can hold: some of the signals that it counts are given by no rule, or a "
+        "site raised the parameter above their number. Lower n, or give the signals.",
     ),
     Code(
         "SR019",
@@ -141,6 +142,12 @@ _CODES = (
         "A rule asks a decided field, such as the bucket or the flavour, for a word that none of its choices gives, so "
         "the test is never true. Where a site writes the choices anew, the rules that ask for the words it left out "
         "fall silent. Decide the word, or ask for another.",
+    ),
+    Code(
+        "SR021",
+        "two rungs of one height",
+        "The rungs of a bring-up are climbed in their order, and two of them have the same one: when both were seen, "
+        "nobody can say which of them the job has reached. Give each its own order; there may be gaps between them.",
     ),
 )
 

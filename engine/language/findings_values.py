@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.errors import Mark, Problem
 from sweeprules.engine.facts import Value
-from sweeprules.engine.language.ast import Act, ParamRef, Policy, Test
+from sweeprules.engine.language.ast import Act, ParamRef, Pattern, Policy, Test
 from sweeprules.engine.language.findings_words import every_part
 from sweeprules.engine.language.possible import Possible
 from sweeprules.engine.language.samples import without
@@ -17,7 +17,7 @@ _COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "between", "in", "not
 
 
 def value_findings(policy: Policy, catalogue: Catalogue) -> Iterator[Problem]:
-    """Thresholds outside the range of a fact (SR011), destruction without proof (SR012), literals (SR013)."""
+    """Thresholds out of range (SR011), destruction without proof (SR012), patterns (SR013, SR014, SR021)."""
     possible = Possible(policy, catalogue)
     places = _places(policy)
     for node in every_part(policy):
@@ -32,6 +32,7 @@ def value_findings(policy: Policy, catalogue: Catalogue) -> Iterator[Problem]:
             ):
                 message = f"{quote(one.action)} destroys something and asks for no proof"
                 yield Problem(one.mark, message, "name an action that has proofs", code="SR012")
+    yield from _twins(policy)
     for pattern in policy.patterns.values():
         missed = next(without(pattern.regex, pattern.literal), None) if pattern.regex else None
         if missed is not None:
@@ -39,6 +40,22 @@ def value_findings(policy: Policy, catalogue: Catalogue) -> Iterator[Problem]:
             yield Problem(
                 pattern.mark, message, f"lines without {quote(pattern.literal)} are passed over", code="SR013"
             )
+
+
+def _twins(policy: Policy) -> Iterator[Problem]:
+    """Patterns that find the same lines (SR014), and rungs of one height (SR021)."""
+    lines: dict[tuple[str, str], Pattern] = {}
+    rungs: dict[int, Pattern] = {}
+    for pattern in policy.patterns.values():
+        first = lines.setdefault((pattern.literal, pattern.regex), pattern)
+        if first is not pattern:
+            message = f"the pattern {quote(pattern.name)} finds the same lines as {quote(first.name)}"
+            yield Problem(pattern.mark, message, f"the first is at {first.mark}", code="SR014")
+        if pattern.kind == "rung" and pattern.order is not None:
+            lower = rungs.setdefault(pattern.order, pattern)
+            if lower is not pattern:
+                message = f"the rungs {quote(lower.name)} and {quote(pattern.name)} both have the order {pattern.order}"
+                yield Problem(pattern.mark, message, f"the first is at {lower.mark}", code="SR021")
 
 
 _Places = dict[tuple[str, Value], Mark]

@@ -142,11 +142,25 @@ def _signals(policy: Policy, nodes: list[Part]) -> Iterator[Problem]:
             message = f"no rule gives the signal {quote(origin.name)}"
             yield Problem(origin.mark, message, "give it with then: signal", code="SR008")
     for node in nodes:
-        if isinstance(node, AtLeast) and isinstance(node.n, Const) and isinstance(node.n.value, int | float):
-            able = sum(not isinstance(one, Signalled) or one.name in given for one in node.of)
-            if able < node.n.value:
-                message = f"at least {node.n.value} can not be: only {able} of these can ever hold"
-                yield Problem(node.mark, message, "lower n, or give the signals", code="SR018")
+        if isinstance(node, AtLeast) and node.n is not None:
+            yield from _out_of_reach(policy, node, node.n, given)
+
+
+def _out_of_reach(policy: Policy, node: AtLeast, n: Right, given: Collection[str]) -> Iterator[Problem]:
+    """A quorum above the number of what can hold, told where a later layer wrote the number."""
+    mark = node.mark
+    if isinstance(n, ParamRef):
+        param = policy.params[n.name]
+        values = [param.default, *(row.value for row in param.overrides)]
+        changed = (one.mark for one in policy.origins if one.section == "params" and one.name == n.name and one.over)
+        mark = next(changed, mark)
+    else:
+        values = [n.value] if isinstance(n, Const) else []
+    numbers = [value for value in values if isinstance(value, int | float)]
+    able = sum(not isinstance(one, Signalled) or one.name in given for one in node.of)
+    if numbers and able < min(numbers):
+        message = f"at least {min(numbers)} can not be: only {able} of these can ever hold"
+        yield Problem(mark, message, "lower n, or give the signals", code="SR018")
 
 
 def _new_words(policy: Policy) -> Iterator[Problem]:
