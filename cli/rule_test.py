@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sweeprules.cli.completing import job_ids, sweep_ids
 from sweeprules.cli.options import counted, debug_option, output_option, print_problems, site_option, state_option
 from sweeprules.engine.errors import Problem, nearest
 from sweeprules.engine.ruletests import RuleTestResult, RuleTestRun
@@ -69,8 +70,11 @@ class Asked:
 @click.option("--all", "everything", is_flag=True, help="Also run the shipped tests against the policy of this site.")
 @click.option("--coverage", "cover", is_flag=True, help="Also say what of the rules no test shows.")
 @click.option("--mutate", is_flag=True, help="Also change the rules in many small ways and say what no test notices.")
-@click.option("--from-sweep", "sweep", metavar="ID", help="Print a test made from a kept sweep; needs --job.")
-@click.option("--job", metavar="JOB", help="The job of --from-sweep: an id or cluster:id.")
+@click.option(
+    "--from-sweep", "sweep", metavar="ID", shell_complete=sweep_ids,
+    help="Print a test made from a kept sweep; needs --job.",
+)  # fmt: skip
+@click.option("--job", metavar="JOB", shell_complete=job_ids, help="The job of --from-sweep: an id or cluster:id.")
 @output_option("text", "json", "junit")
 @debug_option
 def command(

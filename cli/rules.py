@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from sweeprules.cli.completing import code_words, rule_ids
 from sweeprules.cli.options import counted, debug_option, output_option, site_option, unused_options
 from sweeprules.engine.errors import nearest
 from sweeprules.engine.language.ast import Policy
@@ -21,8 +22,13 @@ Row = dict[str, Any]
 @click.command("rules")
 @site_option
 @unused_options("state")
-@click.option("--rule", "wanted", multiple=True, metavar="ID", help="Only this rule, or those that a glob names.")
-@click.option("--code", metavar="SRnnn", help="Explain a code of `validate`, and nothing else.")
+@click.option(
+    "--rule", "wanted", multiple=True, metavar="ID", shell_complete=rule_ids,
+    help="Only this rule, or those that a glob names.",
+)  # fmt: skip
+@click.option(
+    "--code", metavar="SRnnn", shell_complete=code_words, help="Explain a code of `validate`, and nothing else."
+)
 @click.option("--effective", is_flag=True, help="Print the effective policy: each value, and where it comes from.")
 @output_option("text", "json")
 @debug_option
