@@ -125,7 +125,9 @@ def _unknown_keys(error: ValidationError, node: Node) -> Iterator[Problem]:
         if entry.key in properties or any(pattern.search(entry.key) for pattern in patterns):
             continue
         expected = f"; expected {listed(allowed)}" if allowed else ""
-        yield Problem(entry.mark, f"unknown key {quote(entry.key)}{expected}", nearest(entry.key, allowed))
+        # In {why: one, two} YAML ends the text at the comma and takes what follows for the next key.
+        hint = "a text with a comma within { } needs quotes" if " " in entry.key else nearest(entry.key, allowed)
+        yield Problem(entry.mark, f"unknown key {quote(entry.key)}{expected}", hint)
 
 
 def _hidden(schema: object) -> bool:

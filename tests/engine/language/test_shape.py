@@ -134,3 +134,10 @@ def test_long_lists_are_shortened() -> None:
     assert listed("abc") == "a, b or c"
     assert listed(["a"]) == "a"
     assert listed(str(n) for n in range(LISTED + 3)).endswith("13 (and 3 more)")
+
+
+def test_a_text_that_ends_at_a_comma_is_told_of_its_quotes() -> None:
+    schema = {"properties": {"why": {}}, "additionalProperties": False}
+    assert told("{why: one, then another}", schema) == [
+        "f:1:12: unknown key `then another`; expected why (a text with a comma within { } needs quotes)"
+    ]
