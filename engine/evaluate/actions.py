@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from sweeprules.engine.catalogue import Catalogue
@@ -63,11 +63,12 @@ class ActionWriter:
         self, ref: Ref, wishes: dict[str, list[Wanted]], flags: Set[str], gone: Set[str], exempt: Exempted
     ) -> tuple[Action, ...]:
         """The actions of one subject in order of their names; `gone` are flags that another one of `flags` replaced."""
-        live = {name: _causes_of(who, flags, gone) for name, who in sorted(wishes.items())}
+        live = {name: _causes_of(self._policy.rules, who, flags, gone) for name, who in sorted(wishes.items())}
         return tuple(self._action(ref, name, causes, exempt) for name, causes in live.items() if causes)
 
     def _action(self, ref: Ref, name: str, live: list[tuple[Wanted, frozenset[str]]], exempt: Exempted) -> Action:
-        free = [(w, names) for w, names in live if not _covered(w.rule, names, exempt.sure.keys())]
+        rules = self._policy.rules
+        free = [(w, names) for w, names in live if not _covered(rules, w.rule, names, exempt.sure.keys())]
         kept = free or live
         definition = self._policy.actions[name]
         args, blocked = self._args(definition, [w for w, _ in kept])
@@ -78,9 +79,9 @@ class ActionWriter:
             blocked += reasons
             blocked += self._doubts(definition, ref, causes, exempt)
         status = ("blocked" if blocked else "open") if free else "exempt"
-        rules = tuple(sorted({w.rule.id for w, _ in kept}))
+        askers = tuple(sorted({w.rule.id for w, _ in kept}))
         by = tuple(dict.fromkeys(blocked)) if free else ()
-        return Action(name, definition.klass, definition.destructive, args, template, status, tuple(causes), rules, by)
+        return Action(name, definition.klass, definition.destructive, args, template, status, tuple(causes), askers, by)
 
     def _doubts(self, action: ast.ActionDef, ref: Ref, causes: Iterable[str], exempt: Exempted) -> list[str]:
         """What keeps a destructive action back although its rule is true."""
@@ -162,40 +163,59 @@ class ActionWriter:
         return None, ["none of its routes holds"]
 
 
-def _causes_of(who: Iterable[Wanted], flags: Set[str], gone: Set[str]) -> list[tuple[Wanted, frozenset[str]]]:
+_Rules = Mapping[str, ast.Rule]
+
+
+def _causes_of(
+    rules: _Rules, who: Iterable[Wanted], flags: Set[str], gone: Set[str]
+) -> list[tuple[Wanted, frozenset[str]]]:
     """Who asks, each with the raised flags behind it; a wish whose flags were all replaced went with them."""
-    asked = [(w, _causes(w.rule)) for w in who]
+    asked = [(w, _causes(rules, w.rule)) for w in who]
     return [(w, names & flags) for w, names in asked if names & flags or not names & gone]
 
 
-def _causes(rule: ast.Rule) -> frozenset[str]:
+def _causes(rules: _Rules, rule: ast.Rule) -> frozenset[str]:
     """The flags that a rule raises, and those that its `when` asks for (not those it denies)."""
-    own = {effect.flag for effect in rule.then if isinstance(effect, ast.Raise)}
-    return frozenset(own | set(_asked(rule.when)))
+    return frozenset(_raises(rule) | set(_asked(rules, rule.when)))
 
 
-def _covered(rule: ast.Rule, causes: frozenset[str], exempt: Set[str]) -> bool:
+def _raises(rule: ast.Rule) -> set[str]:
+    return {effect.flag for effect in rule.then if isinstance(effect, ast.Raise)}
+
+
+def _covered(rules: _Rules, rule: ast.Rule, causes: frozenset[str], exempt: Set[str]) -> bool:
     """Does an exemption take a wish away: it covers all flags behind it, or one without which it would not be."""
-    return bool(_required(rule.when) & exempt) or (bool(causes) and causes <= exempt)
+    return bool(_required(rules, rule.when) & exempt) or (bool(causes) and causes <= exempt)
 
 
-def _required(condition: ast.Condition) -> frozenset[str]:
+def _required(rules: _Rules, condition: ast.Condition) -> frozenset[str]:
     if isinstance(condition, ast.Flagged):
         return frozenset({condition.flag})
+    if isinstance(condition, ast.RuleIs):
+        # One that raises a second flag is asked for by that one too.
+        found = _of_rule(rules, condition)
+        return frozenset(found if len(found) == 1 else ())
     if isinstance(condition, ast.All):
-        return frozenset().union(*(_required(item) for item in condition.items))
+        return frozenset().union(*(_required(rules, item) for item in condition.items))
     return frozenset()
 
 
-def _asked(condition: ast.Condition | ast.Signalled) -> Iterator[str]:
+def _asked(rules: _Rules, condition: ast.Condition | ast.Signalled) -> Iterator[str]:
     if isinstance(condition, ast.Flagged):
         yield condition.flag
+    elif isinstance(condition, ast.RuleIs):
+        yield from _of_rule(rules, condition)
     elif isinstance(condition, ast.All | ast.Any):
         for item in condition.items:
-            yield from _asked(item)
+            yield from _asked(rules, item)
     elif isinstance(condition, ast.AtLeast):
         for operand in condition.of:
-            yield from _asked(operand)
+            yield from _asked(rules, operand)
+
+
+def _of_rule(rules: _Rules, condition: ast.RuleIs) -> set[str]:
+    """The flags of a rule that is asked to be true: who asks for the rule asks for what it raises."""
+    return _raises(rules[condition.id]) if condition.wanted is TRUE and condition.id in rules else set()
 
 
 def _listed(values: Iterable[FactValue]) -> FactValue:
