@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bench import cli, latency
+from bench import backtests, cli, latency
 from bench.measure import MeasurementError, Sample, cpu_ratio, in_turn, interleaved, ratio
 from bench.sweeps import FIRST_ID, swept
 
@@ -35,11 +35,16 @@ def main() -> int:
     """Print the table; 1 when a budget is missed, 2 when something could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out 100,000 jobs")
-    parser.add_argument("--part", choices=("engine", "cli", "sweep"), help="only these rows")
+    parser.add_argument("--part", choices=("engine", "cli", "sweep", "backtest"), help="only these rows")
     options = parser.parse_args()
     print(_machine(), flush=True)
     missed = failed = False
-    parts = {"engine": engine_rows(options.quick), "cli": cli_rows(), "sweep": sweep_rows(options.quick)}
+    parts = {
+        "engine": engine_rows(options.quick),
+        "cli": cli_rows(),
+        "sweep": sweep_rows(options.quick),
+        "backtest": backtest_rows(),
+    }
     for name, rows in parts.items():
         if options.part not in (None, name):
             continue
@@ -147,6 +152,20 @@ def sweep_rows(quick: bool) -> Iterator[Row]:
     took = latency.measure()
     measured = f"{took.new * 1e3:.0f} ms new, {took.shared * 1e3:.0f} ms over a ControlMaster"
     yield Row("a round trip over a real sshd", measured, "", None)
+
+
+# ---------------------------------------------------------------- backtest
+
+
+def backtest_rows() -> Iterator[Row]:
+    """A backtest of two rule sets against reading the cassettes once, by processor time."""
+    took = backtests.measure()
+    yield Row(f"reading a cassette of {took.jobs} jobs", f"{took.read * 1e3:.0f} ms cpu", "", None)
+    for name, seconds, most in (("first backtest", took.first, None), ("later backtest", took.again, 5.0)):
+        times = seconds / took.read
+        measured = f"{times:.1f} x ({seconds * 1e3:.0f} ms cpu a cassette)"
+        budget = "" if most is None else f"at most {most:g} x"
+        yield Row(f"{name} / reading the cassettes once", measured, budget, None if most is None else times <= most)
 
 
 if __name__ == "__main__":

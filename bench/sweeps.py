@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ CLUSTER = "bench"
 harness.PATIENCE = 900.0
 NAMES = ("rl__a2-8B-{0}", "sft_b-{0}", "datagen_c-{0}", "eval_d-{0}")
 FIRST_ID = 100_001
+Written = Callable[[int, int], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,21 @@ class Sweep:
     seconds: float
 
 
+def progress(job: int, sweep: int) -> list[str]:
+    """The least that a log says: one progress line a sweep."""
+    return [f"Training Step Progress: {job}/9000"] * (1 + min(sweep, 1))
+
+
 @contextmanager
-def swept(running: int, pending: int = 0, sweeps: int = 1) -> Iterator[tuple[Runner, Sweep]]:
-    """Sweep a cluster of running jobs, each with a log, and pending ones; the runner's store holds the sweeps."""
+def swept(
+    running: int, pending: int = 0, sweeps: int = 1, written: Written = progress
+) -> Iterator[tuple[Runner, Sweep]]:
+    """Sweep a cluster of running jobs, each with a log, and pending ones; the runner's store holds the sweeps.
+
+    `written` gives the lines of a job's log (by its number) up to a sweep (counted from 0).
+    """
     with tempfile.TemporaryDirectory(prefix="sweeprules-bench-") as folder:
-        steps = tuple(_step(running, pending, 3 * 3600.0 * number) for number in range(sweeps))
+        steps = tuple(_step(running, pending, number, written) for number in range(sweeps))
         runner = Runner(Scenario(f"bench-{running}", "", moment(DEFAULT_NOW), steps), Path(folder))
         started = time.perf_counter()
         connections = [_connections(runner, step, running + pending) for step in steps]
@@ -47,7 +58,7 @@ def swept(running: int, pending: int = 0, sweeps: int = 1) -> Iterator[tuple[Run
         yield runner, Sweep(running + pending, tuple(connections), seconds)
 
 
-def _step(running: int, pending: int, offset: float) -> Step:
+def _step(running: int, pending: int, sweep: int, written: Written) -> Step:
     jobs: dict[str, Any] = {}
     for i in range(running):
         name = NAMES[i % len(NAMES)].format(i)
@@ -55,12 +66,12 @@ def _step(running: int, pending: int, offset: float) -> Step:
             "name": name,
             "started": "-5h",
             "workdir": f"w{i % 50}",
-            "log": {"age": "2m", "lines": [f"Training Step Progress: {i}/9000"] * (1 + int(offset > 0))},
+            "log": {"age": "2m", "lines": written(i, sweep)},
         }
     for i in range(running, running + pending):
         jobs[str(FIRST_ID + i)] = {"name": NAMES[i % len(NAMES)].format(i), "state": "PENDING", "workdir": "queued"}
     clusters = {CLUSTER: {"logins": {"login01": {}}, "jobs": jobs}}
-    return Step(offset, clusters, site={}, rules={}, run=("--engine", "native"), expect={})
+    return Step(3 * 3600.0 * sweep, clusters, site={}, rules={}, run=("--engine", "native"), expect={})
 
 
 def _connections(runner: Runner, step: Step, count: int) -> int:
