@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Literal, NamedTuple
 
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth, negate
@@ -16,6 +16,8 @@ Supposed = Mapping[Key, Truth]
 NOTHING: Change = frozenset()
 WIDEST = 64
 """Sets of changes that are followed at one place."""
+CHOICES = 1000
+"""Choices of operands of a quorum that are tried."""
 _TRIED_OUT = 6
 """Leaves of a change up to which all its parts are tried; of a larger one a leaf at a time is left out."""
 
@@ -204,8 +206,12 @@ class Search:
         count = int(-(-lacking // 1)) if want is TRUE else int(lacking // 1) + 1
         if count > len(other):
             return []
-        choices = combinations(other, max(count, 0))
-        return self._kept(change for chosen in choices for change in self._each(chosen, want, supposed))
+        if count > self.most:
+            self.cut = True
+            return []
+        choices = list(islice(combinations(other, max(count, 0)), CHOICES + 1))
+        self.cut = self.cut or len(choices) > CHOICES
+        return self._kept(change for chosen in choices[:CHOICES] for change in self._each(chosen, want, supposed))
 
     # ------------------------------------------------------------ sets of changes
 

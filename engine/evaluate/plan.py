@@ -140,9 +140,9 @@ class _Reader:
         """The nodes that a node reads."""
         if node.what == "rule":
             rule = self._policy.rules[node.name]
-            yield from self._condition(rule.when, rule.on)
+            yield from self.condition(rule.when, rule.on)
             if rule.unless is not None:
-                yield from self._condition(rule.unless, rule.on)
+                yield from self.condition(rule.unless, rule.on)
             if rule.hold is not None:
                 yield from self._rights(rule.hold.sweeps, rule.hold.seconds)
             for name in rule.needs:
@@ -161,18 +161,19 @@ class _Reader:
         name = "bucket" if node.name == "bucket_sure" else node.name
         for choice in self._policy.decide.get(name, ()) if node.kind == DECIDE_KIND else ():
             if choice.when is not None:
-                yield from self._condition(choice.when, node.kind)
+                yield from self.condition(choice.when, node.kind)
         for rule in self._index.setters.get((node.kind, node.name), ()):
             yield Node("rule", rule.id, rule.on)
             for effect in rule.then:
                 if isinstance(effect, ast.Set | ast.Add) and effect.field == node.name:
                     yield from self._right(effect.right)
 
-    def _condition(self, condition: ast.Condition | ast.Signalled, kind: str) -> Iterator[Node]:
+    def condition(self, condition: ast.Condition | ast.Signalled, kind: str) -> Iterator[Node]:
+        """The nodes that a condition about a kind reads."""
         if isinstance(condition, ast.All | ast.Any):
             yield from self._all(condition.items, kind)
         elif isinstance(condition, ast.Not):
-            yield from self._condition(condition.item, kind)
+            yield from self.condition(condition.item, kind)
         elif isinstance(condition, ast.Test):
             yield from self._path(condition.path)
             yield from self._compare(condition.compare)
@@ -187,13 +188,13 @@ class _Reader:
 
     def _all(self, items: Iterable[ast.Condition | ast.Signalled], kind: str) -> Iterator[Node]:
         for item in items:
-            yield from self._condition(item, kind)
+            yield from self.condition(item, kind)
 
     def _quantified(self, condition: ast.Quantified) -> Iterator[Node]:
         yield from self._path(condition.of)
         for inner in (condition.where, condition.holds):
             if inner is not None:
-                yield from self._condition(inner, condition.member_kind)
+                yield from self.condition(inner, condition.member_kind)
         yield from self._compare(condition.compare)
         if condition.summed is not None:
             yield from self._path(condition.summed)
@@ -243,6 +244,24 @@ class _Reader:
     def _field(self, kind: str, name: str) -> Iterator[Node]:
         if (kind, name) in self._index.computed:
             yield Node("field", name, kind)
+
+
+class Behind:
+    """Which rules a condition builds on, directly or through whatever lies between."""
+
+    def __init__(self, policy: ast.Policy, idx: Index) -> None:
+        self._reader = _Reader(policy, idx)
+
+    def rules(self, condition: ast.Condition | ast.Signalled, kind: str) -> frozenset[str]:
+        """The ids of all rules, on whatever subjects, whose truth may change that of a condition about a kind."""
+        waiting = list(self._reader.condition(condition, kind))
+        met: set[Node] = set()
+        while waiting:
+            node = waiting.pop()
+            if node not in met:
+                met.add(node)
+                waiting += self._reader.of(node)
+        return frozenset(node.name for node in met if node.what == "rule")
 
 
 # What stood at the last sweep is a fact; no rule of this sweep changes it.

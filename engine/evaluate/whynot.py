@@ -9,12 +9,13 @@ from itertools import pairwise, permutations
 
 from sweeprules.engine.evaluate import formula as f
 from sweeprules.engine.evaluate.compare import compare, is_number
+from sweeprules.engine.evaluate.plan import Behind
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.resolve import Scope
 from sweeprules.engine.evaluate.words import humanise
 from sweeprules.engine.facts import ABSENT, FactValue, Ref, Subject, Unknown
 from sweeprules.engine.language import ast
-from sweeprules.engine.truth import TRUE, UNKNOWN, Truth
+from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 from sweeprules.engine.verdicts import ConditionProof
 
 MOST_SETS = 8
@@ -30,7 +31,8 @@ class Need:
     """One condition that would have to be otherwise: what it is, what it needs, and how far off it is.
 
     `rule` is the rule in which it stands, `wanted` the truth that it would need. `distance` is how far a number is from
-    its limit, in the unit of its field (`type`); `reason` why it is unknown. `key` tells conditions apart.
+    its limit, in the unit of its field (`type`); `reason` why it is unknown. `key` tells conditions apart. `quorum`
+    says in words how it stands with the `at_least` that the condition is an operand of, once in each set.
     """
 
     rule: str
@@ -45,6 +47,7 @@ class Need:
     distance: float | None = None
     type: str = ""
     reason: str = ""
+    quorum: str = ""
 
     @property
     def words(self) -> str:
@@ -52,7 +55,9 @@ class Need:
         off = f" by {humanise(self.distance, self.type)}" if self.distance is not None else ""
         why = f" ({self.reason})" if self.reason and not self.actual else ""
         needs = self.needed if self.wanted is TRUE else f"not {self.needed}"
-        return f"{self.actual or self.text}: {self.truth.word}{off}{why}" + (f", needs {needs}" if self.needed else "")
+        quorum = f" [{self.quorum}]" if self.quorum else ""
+        needs = f", needs {needs}" if self.needed else ""
+        return f"{self.actual or self.text}: {self.truth.word}{off}{why}{needs}{quorum}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +119,26 @@ class _Tree:
         self._tests: dict[f.Key, _Tested] = {}
         self._under: set[f.Key] = set()
         """Leaves behind something that is told by its name: what they would do to it is not worked out."""
+        self._parts_of: dict[f.Key, set[str]] = {}
+        """Leaf -> the rules that it is a part of, besides the one that is asked about."""
+        self._read: dict[f.Key, tuple[ast.Condition | ast.Signalled, str]] = {}
+        """Leaf -> its condition, and the kind that this is about."""
+        self._through: set[f.Key] = set()
+        """Conditions that are followed to what they are made of."""
+        self._indirect: frozenset[str] | None = None
+        self._quorums: dict[f.Key, str] = {}
         self.cut = False
 
     def needs(self, change: f.Change) -> tuple[Need, ...]:
         """The needs of a change, the nearest first."""
-        found = [replace(self._leaves[key], wanted=wanted) for key, wanted in change]
-        return tuple(sorted(found, key=_nearness))
+        found = sorted((replace(self._leaves[key], wanted=wanted) for key, wanted in change), key=_nearness)
+        told: set[str] = set()
+        for i, need in enumerate(found):
+            quorum = self._quorums.get(need.key, "")
+            if quorum not in told:
+                told.add(quorum)
+                found[i] = replace(need, quorum=quorum)
+        return tuple(found)
 
     # ------------------------------------------------------------ rules
 
@@ -166,14 +185,22 @@ class _Tree:
         assert isinstance(scope.own, Subject)
         ref = scope.own.ref
         leaf = self._leaf((type(condition).__name__, _identity(condition), ref), proof, rule, ref)
+        self._read[leaf.key] = (condition, ref.kind)
         if isinstance(condition, ast.Test):
             self._measure(condition, leaf.key, scope)
         elif isinstance(condition, ast.AtLeast):
-            return self._at_least(condition, proof, rule, scope) or leaf
+            return self._followed(self._at_least(condition, proof, rule, scope), leaf)
         elif isinstance(condition, ast.Flagged | ast.RuleIs):
             whole = self._flagged(condition, ref) if isinstance(condition, ast.Flagged) else self._ruled(condition, ref)
-            return leaf if whole is None else self._short(whole, leaf)
+            return self._followed(None if whole is None else self._short(whole, leaf), leaf)
         return leaf
+
+    def _followed(self, whole: f.Formula | None, leaf: f.Leaf) -> f.Formula:
+        """What a condition is made of, or itself where that is not told."""
+        if whole is None:
+            return leaf
+        self._through.add(leaf.key)
+        return whole
 
     def _ruled(self, condition: ast.RuleIs, ref: Ref) -> f.Formula | None:
         own = ref.kind == self._prover.policy.rules[condition.id].on
@@ -200,6 +227,9 @@ class _Tree:
             else:
                 parts.append(self._condition(item, part, rule, scope))
         if plain and isinstance(n, int | float):
+            told = self._stands(condition, proof, n, parts)
+            for key in _keys(parts) if proof.truth is not TRUE else ():
+                self._quorums.setdefault(key, told)
             return f.Quorum(n, tuple(parts))
         self._under |= _keys(parts)
         return None
@@ -215,9 +245,25 @@ class _Tree:
             return leaf
         return self._short(gated[0] if len(gated) == 1 else f.Several("any", tuple(gated)), leaf)
 
+    def _stands(self, condition: ast.AtLeast, proof: ConditionProof, n: float, parts: Sequence[f.Formula]) -> str:
+        """How it stands with a quorum: `needs 2 of 4 signals; 1 true, 1 false by 0.04, 2 unknown (cut)`."""
+        what = "signals" if all(isinstance(item, ast.Signalled) for item in condition.of) else "conditions"
+        truths = [part.truth for part in proof.parts]
+        off = [self._leaves[key] for part, t in zip(parts, truths, strict=True) if t is FALSE for key in _keys([part])]
+        near = min((n for n in off if n.truth is FALSE and n.distance is not None), key=_nearness, default=None)
+        doubts = [self._leaves[k] for part, t in zip(parts, truths, strict=True) if t is UNKNOWN for k in _keys([part])]
+        told = [f"{truths.count(TRUE)} true"]
+        if FALSE in truths:
+            told.append(f"{truths.count(FALSE)} false{_by(near, truths.count(FALSE))}")
+        if UNKNOWN in truths:
+            why = ", ".join(dict.fromkeys(need.reason for need in doubts if need.reason))
+            told.append(f"{truths.count(UNKNOWN)} unknown" + (f" ({why})" if why else ""))
+        return f"needs {humanise(n)} of {len(truths)} {what}; {', '.join(told)}"
+
     # ------------------------------------------------------------ leaves
 
     def _leaf(self, key: f.Key, proof: ConditionProof, rule: str, ref: Ref) -> f.Leaf:
+        self._parts_of.setdefault(key, set()).update(self._open[1:])
         if key not in self._leaves:
             unknown = [use.value for use in proof.facts if isinstance(use.value, Unknown)]
             reason = ""
@@ -246,7 +292,7 @@ class _Tree:
 
         A change of which it is not known what else it would change is left out too.
         """
-        if any(key in self._under for key, _ in change):
+        if any(key in self._under for key, _ in change) or self._reaches(change):
             self.cut = True
             return False
         asked: dict[object, list[tuple[_Tested, Truth]]] = {}
@@ -255,6 +301,15 @@ class _Tree:
             if tested is not None:
                 asked.setdefault((tested.subject, repr(tested.test.path)), []).append((tested, wanted))
         return all(len(tests) == 1 or self._satisfiable(tests) for tests in asked.values())
+
+    def _reaches(self, change: f.Change) -> bool:
+        """Does it change a rule on which a condition builds by another way: a field that is set, a count of flags?"""
+        changed = {rule for key, _ in change for rule in self._parts_of.get(key, ())}
+        if changed and self._indirect is None:
+            behind = Behind(self._prover.policy, self._prover.index)
+            opaque = [self._read[key] for key in self._leaves if key in self._read and key not in self._through]
+            self._indirect = frozenset().union(*(behind.rules(condition, kind) for condition, kind in opaque))
+        return bool(changed and self._indirect and changed & self._indirect)
 
     def _satisfiable(self, tests: Sequence[tuple[_Tested, Truth]]) -> bool:
         if any(t.test.compare.op in _OPAQUE for t, _ in tests):
@@ -282,6 +337,13 @@ def _candidates(tests: Sequence[tuple[_Tested, Truth]]) -> Iterator[FactValue]:
     texts = [v for v in flat if isinstance(v, str)]
     for one, other in permutations(texts, 2):
         yield one + other
+
+
+def _by(nearest: Need | None, several: int) -> str:
+    """How far off the nearest of the operands is that are false."""
+    if nearest is None or nearest.distance is None:
+        return ""
+    return f"{', one' if several > 1 else ''} by {humanise(nearest.distance, nearest.type)}"
 
 
 def _distance(test: ast.Compare, value: FactValue, rights: Sequence[FactValue]) -> float | None:

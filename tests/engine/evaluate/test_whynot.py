@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations, product
@@ -192,10 +193,11 @@ def said(rule: str, of: World, ref: Ref = JOB) -> list[list[str]]:
 def test_a_quorum_names_the_nearest_of_its_signals_first() -> None:
     facts = {"step": 40, "grad_norm": 0.96, "entropy": 0.5, "log_ratio_mean": Unknown("cut", "the log was cut")}
     step = subject(STEP, facts, job=JOB)
+    quorum = " [needs 2 of 3 signals; 1 true, 1 false by 0.04, 1 unknown (cut: the log was cut)]"
     assert said("collapse", world(step, job({})), STEP) == [
-        ["grad_norm = 0.96: false by 0.04, needs > 1 ($limit)"],
+        [f"grad_norm = 0.96: false by 0.04, needs > 1 ($limit){quorum}"],
         [
-            "log_ratio_mean = ? (cut): the log was cut: unknown, needs > 1 ($limit)",
+            f"log_ratio_mean = ? (cut): the log was cut: unknown, needs > 1 ($limit){quorum}",
             "log_ratio_mean = ? (cut): the log was cut: unknown, needs known",
         ],
     ]
@@ -228,3 +230,48 @@ def test_an_unknown_is_not_called_false() -> None:
     (needs,) = said("twice", world(job({"log_age": NOT_READ})))
     assert any("? (not-read): unknown" in need for need in needs)
     assert UNKNOWN.word == "unknown"
+
+
+def test_a_large_quorum_is_answered_soon_and_says_that_there_may_be_more() -> None:
+    wide = replace(
+        gen.make_policy([]),
+        rules={
+            f"q{n}": ast.Rule(f"q{n}", "job", ast.AtLeast(_MANY, ast.Const(n), None, (), MARK), (), MARK)
+            for n in (1, 3, 14, 30)
+        },
+    )
+    of = world(job({f"field-{i}": i / 100 for i in range(len(_MANY))}))
+    prover = Prover(wide, of, evaluate(wide, of))
+    sizes = {}
+    for rule in wide.rules:
+        started = time.process_time()
+        found = why_not(prover, rule, JOB)
+        assert time.process_time() - started < 5
+        assert len(found.sets) <= MOST_SETS
+        assert found.cut
+        sizes[rule] = {len(needs) for needs in found.sets}
+    assert sizes["q1"] == {1}
+    assert sizes["q3"] == {3}
+    assert all(not size or size == {14} for size in (sizes["q14"],))
+    assert not sizes["q30"]
+
+
+_MANY = tuple(
+    ast.Test(
+        ast.Path((), f"field-{i}", "job", "number"), ast.Compare("gt", (ast.Const(1),)), MARK, f"field-{i}: {{gt: 1}}"
+    )
+    for i in range(30)
+)
+
+
+def test_a_set_that_would_change_a_condition_by_another_way_is_not_given() -> None:
+    """What sets `phase` is a condition of the flag too: supposing it otherwise would undo the other condition."""
+    phase = ast.Path((), "phase", "job", "enum")
+    steady = ast.Test(phase, ast.Compare("eq", (ast.Const("steady"),)), MARK, "phase: steady")
+    up = ast.Test(ast.Path((), "nodes", "job", "integer"), ast.Compare("gt", (ast.Const(2),)), MARK, "nodes: {gt: 2}")
+    then = (ast.Raise("up", "info", False, "", MARK), ast.Set("phase", ast.Const("bringup"), MARK))
+    asked = ast.Rule("asked", "job", ast.All((ast.Flagged("up", MARK), steady), MARK), (), MARK)
+    policy = gen.make_policy([ast.Rule("sets", "job", up, then, MARK), asked])
+    of = world(job({"nodes": 1, "phase": "steady"}))
+    found = why_not(Prover(policy, of, evaluate(policy, of)), "asked", JOB)
+    assert found == WhyNot("asked", JOB, FALSE, (), cut=True)
