@@ -32,6 +32,8 @@ _UNSTABLE = (
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}"), "SWEEP"),
     (re.compile(r"policy [0-9a-f]{8}"), "policy HASH"),
     (re.compile(r"\b\d+ rules\b"), "N rules"),
+    (re.compile(r"^(SURVIVED \S+:\d+): .*"), r"\1: CHANGE"),
+    (re.compile(r"^mutation: .*"), "mutation: COUNT"),
     (re.compile(r"(builtin:rules/[\w-]+\.yaml):\d+"), r"\1:N"),
 )
 ANYTHING = "…"
