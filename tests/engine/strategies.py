@@ -7,6 +7,7 @@ rule i builds only on what is complete before it, so that `order` (one stratum a
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any as Anything
 
 from hypothesis import strategies as st
@@ -68,6 +69,7 @@ def fact_values(values: list[Anything]) -> st.SearchStrategy[Anything]:
     return st.one_of(known, known, known, unknowns, absents)
 
 
+@cache
 def subject_facts(kind: str) -> st.SearchStrategy[dict[str, Anything]]:
     """Facts of one subject; a field may be missing, which reads as not-read."""
     return st.fixed_dictionaries({}, optional={n: fact_values(vs) for n, (_, vs) in FIELDS[kind].items()})
@@ -112,6 +114,7 @@ TEXT_OPS = ("prefix", "glob", "regex", "contains")
 PATTERN_TEXTS = {"prefix": ["rl__", "RL", ""], "glob": ["*a2*", "rl__*", "?"], "regex": ["a[0-9]", "^rl"]}
 
 
+@cache
 def _path(kind: str) -> st.SearchStrategy[tuple[ast.Path, list[Anything]]]:
     own = [(ast.Path((), n, kind, t), vs) for n, (t, vs) in FIELDS[kind].items()]
     if kind == "job":
@@ -142,6 +145,7 @@ _CALCS = [
 ]
 
 
+@cache
 @st.composite
 def tests(draw: st.DrawFn, kind: str, monotone: bool = False) -> ast.Test:
     """`FIELD: TEST` on a subject of a kind; `monotone` leaves out known, unknown, absent and default."""
@@ -189,6 +193,7 @@ def _operands(draw: st.DrawFn, kind: str, path: ast.Path, values: list[Anything]
     return (draw(_rights(kind, path, values)),)
 
 
+@cache
 def conditions(
     kind: str, bases: st.SearchStrategy[ast.Condition] | None = None, monotone: bool = False, quantifiers: bool = True
 ) -> st.SearchStrategy[ast.Condition]:
@@ -210,6 +215,7 @@ def conditions(
     return st.recursive(leaves, grow, max_leaves=5)
 
 
+@cache
 @st.composite
 def quantified(draw: st.DrawFn, monotone: bool = False) -> ast.Quantified:
     """`every some count sum` over a job's siblings, or over its list of metric families."""
@@ -244,23 +250,28 @@ def quantified(draw: st.DrawFn, monotone: bool = False) -> ast.Quantified:
 # ---------------------------------------------------------------- policies
 
 
-@st.composite
-def _bases(draw: st.DrawFn, done: list[ast.Rule], monotone: bool) -> ast.Condition:
+def _bases(done: list[ast.Rule], monotone: bool) -> st.SearchStrategy[ast.Condition]:
     flags = sorted({t.flag for r in done for t in r.then if isinstance(t, ast.Raise)})
     signals = sorted({t.name for r in done for t in r.then if isinstance(t, ast.Signal)})
-    options: list[st.SearchStrategy[ast.Condition]] = [
-        st.sampled_from(flags).map(lambda f: ast.Flagged(f, MARK)),
-    ]
-    if not monotone:
-        ids = [r.id for r in done]
+    ids = () if monotone else tuple(rule.id for rule in done)
+    return _on(tuple(flags), tuple(signals), ids, monotone)
+
+
+# Strategies are costly to build and equal ones are many: each is built once.
+@cache
+def _on(
+    flags: tuple[str, ...], signals: tuple[str, ...], ids: tuple[str, ...], monotone: bool
+) -> st.SearchStrategy[ast.Condition]:
+    options: list[st.SearchStrategy[ast.Condition]] = [st.sampled_from(flags).map(lambda f: ast.Flagged(f, MARK))]
+    if ids:
         options.append(st.builds(ast.RuleIs, st.sampled_from(ids), st.sampled_from(list(Truth)), st.just(MARK)))
     if signals:
         options.append(_at_least(signals, monotone))
-    return draw(st.one_of(*options))
+    return st.one_of(*options)
 
 
 @st.composite
-def _at_least(draw: st.DrawFn, signals: list[str], monotone: bool) -> ast.Condition:
+def _at_least(draw: st.DrawFn, signals: tuple[str, ...], monotone: bool) -> ast.Condition:
     of: list[ast.Condition | ast.Signalled] = [ast.Signalled(s, MARK) for s in signals]
     of += draw(st.lists(tests("job", monotone), max_size=2))
     if monotone or draw(st.booleans()):
