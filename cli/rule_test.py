@@ -18,8 +18,8 @@ from sweeprules.engine.ruletests import RuleTestResult, RuleTestRun
 
 if TYPE_CHECKING:
     from sweeprules.cli.loading import Loaded
+    from sweeprules.cli.mutating import Measured
     from sweeprules.engine.coverage import Coverage
-    from sweeprules.engine.mutation import Mutation
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ class Ran:
     places: Mapping[str, str]
     left: int
     coverage: Coverage | None = None
-    mutation: Mutation | None = None
+    mutation: Measured | None = None
+    least: float | None = None
+    """Per cent that coverage and mutation have to reach; None: nothing may be left."""
 
     def count(self, status: str) -> int:
         """How many tests ended like this."""
@@ -43,10 +45,22 @@ class Ran:
 
     @property
     def good(self) -> bool:
-        """True when no test failed, no file has a mistake, and no gap or survivor is left; there may be no test."""
+        """True when no test failed, no file has a mistake, and what was measured is enough; there may be no test."""
         passed = not self.problems and all(result.status == "passed" for result in self.run.results)
-        whole = self.coverage is None or not self.coverage.gaps
-        return passed and whole and (self.mutation is None or not self.mutation.survivors)
+        return passed and self._covered and self._noticed
+
+    @property
+    def _covered(self) -> bool:
+        if self.coverage is None:
+            return True
+        return not self.coverage.gaps if self.least is None else self.coverage.percent >= self.least
+
+    @property
+    def _noticed(self) -> bool:
+        if self.mutation is None:
+            return True
+        whole = not self.mutation.mutation.survivors if self.least is None else self.mutation.score >= self.least
+        return whole and not self.mutation.missing
 
     def where(self, result: RuleTestResult) -> str:
         """File and line of a test."""
@@ -59,8 +73,10 @@ class Asked:
 
     files: tuple[str, ...]
     everything: bool
-    coverage: bool
-    mutation: bool
+    coverage: bool = False
+    mutation: bool = False
+    least: float | None = None
+    verbose: bool = False
 
 
 @click.command("test")
@@ -71,6 +87,10 @@ class Asked:
 @click.option("--coverage", "cover", is_flag=True, help="Also say what of the rules no test shows.")
 @click.option("--mutate", is_flag=True, help="Also change the rules in many small ways and say what no test notices.")
 @click.option(
+    "--fail-under", "least", type=click.FloatRange(0, 100), metavar="PERCENT", help="Be content with so much."
+)
+@click.option("--verbose", is_flag=True, help="With --mutate: also list the changes that change nothing.")
+@click.option(
     "--from-sweep", "sweep", metavar="ID", shell_complete=sweep_ids,
     help="Print a test made from a kept sweep; needs --job.",
 )  # fmt: skip
@@ -79,7 +99,7 @@ class Asked:
 @debug_option
 def command(
     files: tuple[str, ...], site: Path | None, state: Path | None, everything: bool, cover: bool, mutate: bool,
-    sweep: str | None, job: str | None, output: str,
+    least: float | None, verbose: bool, sweep: str | None, job: str | None, output: str,
 ) -> None:  # fmt: skip
     """Run the rule tests of a site: those in rules/*.test.yaml, or in the files, folders or globs named.
 
@@ -91,8 +111,10 @@ def command(
     --coverage asks of each rule that some test has it true, false and unknown, and each of its conditions true and
     false; of each exemption that it was at work. Shipped rules are asked about when shipped tests run.
 
-    --mutate changes one threshold, operator, negation, list entry, exemption, pattern or route at a time and runs the
-    tests that the change touches. A change with which they all still pass survived: no test protects what it changed.
+    --mutate changes one thing at a time (a threshold, operator, list entry, pattern, route and so on) and runs the
+    tests that the change touches. A change with which they all still pass survived: no test protects what it changed;
+    unless the changed rules come to the same in 10,000 generated worlds, then it is the policy in other words, and only
+    counted. A kind of change of which none was made fails. --fail-under accepts gaps and survivors up to a share.
 
     --from-sweep runs no test of the site. It prints one: what rules read of JOB in a kept sweep, and what came of it.
     The exit status is 1 when that test would not pass with the rules as they are now.
@@ -101,7 +123,7 @@ def command(
     from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
     from sweeprules.cli.main import FINDINGS, GOOD
 
-    asked = Asked(files, everything, cover, mutate)
+    asked = Asked(files, everything, cover, mutate, least, verbose)
     _check(asked, sweep, job, output)
     try:
         loaded = compile_site(choose_site(site))
@@ -121,8 +143,10 @@ def _check(asked: Asked, sweep: str | None, job: str | None, output: str) -> Non
     """Raises a usage error for options that do not go together."""
     if (sweep is None) != (job is None):
         raise click.UsageError("--from-sweep and --job go together: a sweep, and the job in it")
-    if sweep is not None and asked != Asked((), False, False, False):
+    if sweep is not None and asked != Asked((), False):
         raise click.UsageError("--from-sweep prints a test and runs none: leave out files and the other options")
+    if (asked.least is not None or asked.verbose) and not (asked.coverage or asked.mutation):
+        raise click.UsageError("--fail-under and --verbose are about --coverage and --mutate: ask for one of these")
     if output == "junit" and (asked.coverage or asked.mutation or sweep is not None):
         raise click.UsageError("only the results of tests have a form in junit; use --output text or json")
 
@@ -141,7 +165,7 @@ def _run(loaded: Loaded, asked: Asked, output: str) -> bool:
     names = named(asked.files, places, root) if asked.files else own
     chosen = {name: tests[name] for name in names}
     run = run_rule_tests(loaded.policy, loaded.catalogue, chosen, readers(loaded))
-    ran = Ran(run, tuple(placed(run.problems, root, here)), places, len(tests) - len(names))
+    ran = Ran(run, tuple(placed(run.problems, root, here)), places, len(tests) - len(names), least=asked.least)
     good = ran.good
     ran = replace(
         ran,
@@ -194,7 +218,7 @@ def _print(ran: Ran, asked: Asked, output: str, where: Callable[[str], str]) -> 
         _print_text(ran)
         for line in covering.lines(ran.coverage, where) if ran.coverage is not None else ():
             click.echo(line)
-        for line in mutating.lines(ran.mutation, where) if asked.mutation else ():
+        for line in mutating.lines(ran.mutation, where, asked.verbose) if asked.mutation else ():
             click.echo(line)
 
 

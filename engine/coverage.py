@@ -74,6 +74,11 @@ class Coverage:
         return sum(len(part.points) for part in self.parts)
 
     @property
+    def percent(self) -> float:
+        """How many of a hundred points some test showed, rounded down to a tenth; 100 where there is none."""
+        return 1000 * self.shown // self.total / 10 if self.total else 100.0
+
+    @property
     def gaps(self) -> tuple[tuple[Covered, Point], ...]:
         """What no test showed, with the rule or exemption that it belongs to."""
         return tuple((part, point) for part in self.parts for point in part.gaps)

@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any as Anything
 
 from sweeprules.engine.errors import Mark
 from sweeprules.engine.evaluate.compare import is_number
 from sweeprules.engine.facts import Value
-from sweeprules.engine.language.ast import (
-    All,
-    Any,
-    AtLeast,
-    Compare,
-    Condition,
-    Const,
-    Flagged,
-    Not,
-    Operator,
-    Param,
-    Policy,
-    Quantified,
-    Right,
-    Rule,
-    RuleIs,
-    Test,
+from sweeprules.engine.language.ast import Choice, Compare, Const, Feature, Param, Policy, Rule
+from sweeprules.engine.mutate_conditions import Change, changes, compares, numbers, put, shorter
+from sweeprules.engine.mutate_effects import effects
+from sweeprules.engine.mutate_patterns import patterns
+
+KINDS = (
+    "threshold",
+    "operator",
+    "negation",
+    "condition",
+    "list",
+    "decision",
+    "consequence",
+    "setting",
+    "feature",
+    "exemption",
+    "pattern",
+    "route",
 )
+"""All that is changed.
 
-KINDS = ("threshold", "operator", "negation", "list", "exemption", "pattern", "route")
-"""All that is changed. `pattern` only where a condition matches a text: lines of logs are no part of a rule test."""
+threshold: a parameter, an override, a number. operator: a comparison, `all`, `any`, `every`, `some`. negation: `not`,
+`flagged`, `rule`, `unless`. condition: one of several left out. list: an entry left out. decision: an entry of a
+`decide` list left out, moved, or with another result. consequence: what a rule brings about. setting: `judge`, `needs`,
+`if_unknown`, `for`. feature: how a number over a series is taken. pattern: what lines mean. route: where actions go.
+"""
 
-_OPPOSITE: Mapping[Operator, Operator] = {
-    "eq": "ne",
-    "ne": "eq",
-    "lt": "gt",
-    "le": "ge",
-    "gt": "lt",
-    "ge": "le",
-    "in": "not_in",
-    "not_in": "in",
-}
-_ASKS = ("known", "unknown", "absent")
+_OF_MEAN = ("ratio_to_mean", "deviation_from_mean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,136 +49,37 @@ class Mutant:
     policy: Policy
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    kind: str
-    text: str
-    mark: Mark
-    condition: Condition
-
-
 def mutants(policy: Policy) -> Iterator[Mutant]:
     """All mutants of a policy, each made when it is asked for."""
     yield from _params(policy)
     yield from _rules(policy)
     yield from _decisions(policy)
+    yield from _features(policy)
     yield from _lists(policy)
     yield from _exemptions(policy)
     yield from _routes(policy)
-    yield from _patterns(policy)
+    for text, pattern in patterns(policy.patterns.values()):
+        changed = replace(policy, patterns={**policy.patterns, pattern.name: pattern})
+        yield Mutant("pattern", f"pattern {pattern.name}: {text}", pattern.mark, changed)
 
 
-# ---------------------------------------------------------------- conditions
+def there(policy: Policy, files: Iterable[str]) -> frozenset[str]:
+    """The kinds of which these files have something to change, so that one that was not made is a gap of its own."""
+    named = frozenset(files)
+    sections: Mapping[str, Iterable[Mark]] = {
+        "threshold": (one.mark for one in policy.params.values() if _values(one.default)),
+        "operator": (rule.mark for rule in policy.rules.values()),
+        "decision": (choice.mark for choices in policy.decide.values() for choice in choices[:-1]),
+        "consequence": (effect.mark for rule in policy.rules.values() for effect in rule.then),
+        "feature": (one.mark for one in policy.features.values()),
+        "exemption": (one.mark for one in policy.exemptions),
+        "pattern": (one.mark for one in policy.patterns.values()),
+        "route": (route.mark for routes in policy.routes.values() for route in routes if route.template),
+    }
+    return frozenset(kind for kind, marks in sections.items() if any(mark.file in named for mark in marks))
 
 
-def changes(condition: Condition) -> Iterator[_Change]:
-    """Each way to change one thing in a condition, with the whole condition as it is then."""
-    yield from _own(condition)
-    for item, put in _below(condition):
-        for change in changes(item):
-            yield replace(change, condition=put(change.condition))
-
-
-def _below(node: Condition) -> Iterator[tuple[Condition, Anything]]:
-    """What stands below a condition, and how another one is put in its place."""
-    if isinstance(node, All | Any):
-        for i, item in enumerate(node.items):
-            yield item, lambda new, i=i: replace(node, items=_with(node.items, i, new))
-    elif isinstance(node, Not):
-        yield node.item, lambda new: replace(node, item=new)
-    elif isinstance(node, AtLeast):
-        for i, one in enumerate(node.of):
-            if isinstance(one, Condition):
-                yield one, lambda new, i=i: replace(node, of=_with(node.of, i, new))
-    elif isinstance(node, Quantified):
-        if node.where is not None:
-            yield node.where, lambda new: replace(node, where=new)
-        if node.holds is not None:
-            yield node.holds, lambda new: replace(node, holds=new)
-
-
-def _with(items: tuple[Anything, ...], at: int, new: object) -> tuple[Anything, ...]:
-    return (*items[:at], new, *items[at + 1 :])
-
-
-def _own(node: Condition) -> Iterator[_Change]:
-    if isinstance(node, Not):
-        yield _Change("negation", "`not` left out", node.mark, node.item)
-    elif isinstance(node, All) and len(node.items) > 1:
-        yield _Change("operator", "`all` made `any`", node.mark, Any(node.items, node.mark))
-    elif isinstance(node, Any) and len(node.items) > 1:
-        yield _Change("operator", "`any` made `all`", node.mark, All(node.items, node.mark))
-    elif isinstance(node, AtLeast):
-        yield from _at_least(node)
-    elif isinstance(node, Flagged | RuleIs):
-        said = f"flagged: {node.flag}" if isinstance(node, Flagged) else f"rule: {node.id}"
-        yield _Change("negation", f"`{said}` negated", node.mark, Not(node, node.mark))
-    elif isinstance(node, Quantified):
-        yield from _quantified(node)
-    elif isinstance(node, Test):
-        yield from _compared(node, node.compare, node.text)
-
-
-def _at_least(node: AtLeast) -> Iterator[_Change]:
-    for text, right in _other(node.n) if node.n is not None else ():
-        yield _Change("threshold", f"`at_least` n {text}", node.mark, replace(node, n=right))
-    if node.evaluable is not None:
-        yield from _compared(node, node.evaluable, "evaluable")
-
-
-def _quantified(node: Quantified) -> Iterator[_Change]:
-    if node.which == "every":
-        yield _Change("operator", "`every` made `some`", node.mark, replace(node, which="some"))
-    elif node.which == "some":
-        yield _Change("operator", "`some` made `every`", node.mark, replace(node, which="every"))
-    if node.compare is not None:
-        yield from _compared(node, node.compare, node.text)
-
-
-def _compared(node: Test | Quantified | AtLeast, test: Compare, text: str) -> Iterator[_Change]:
-    for kind, said, new in _compares(test):
-        changed = replace(node, evaluable=new) if isinstance(node, AtLeast) else replace(node, compare=new)
-        yield _Change(kind, f"`{text}`: {said}", node.mark, changed)
-    if test.op not in _OPPOSITE and test.op not in _ASKS:
-        yield _Change("negation", f"`{text}` negated", node.mark, Not(node, node.mark))
-
-
-def _compares(test: Compare) -> Iterator[tuple[str, str, Compare]]:
-    if test.op in _OPPOSITE:
-        opposite = _OPPOSITE[test.op]
-        yield "operator", f"{test.op} made {opposite}", replace(test, op=opposite)
-    elif test.op in _ASKS:
-        yield "operator", f"{test.op} made {str(not test.wanted).lower()}", replace(test, wanted=not test.wanted)
-    for i, right in enumerate(test.rights):
-        for text, new in _other(right):
-            yield "threshold", text, replace(test, rights=_with(test.rights, i, new))
-        if isinstance(right, Const) and isinstance(right.value, tuple) and not right.source:
-            for entry, rest in _shorter(right.value):
-                new = replace(right, value=rest)
-                yield "list", f"{entry} left out", replace(test, rights=_with(test.rights, i, new))
-
-
-def _other(right: Right) -> Iterator[tuple[str, Const]]:
-    """Other numbers for a literal one."""
-    if isinstance(right, Const) and is_number(right.value):
-        for value in _numbers(right.value):
-            yield f"{right.source or right.value} made {value}", Const(value)
-
-
-def _numbers(value: Value) -> tuple[float, ...]:
-    """A number above and one below: twice and half of it, at least one away where it is whole."""
-    assert isinstance(value, int | float)
-    if isinstance(value, int):
-        return (max(value * 2, value + 1), value // 2 if value > 1 else value - 1)
-    return (value * 2, value / 2) if value else (1.0, -1.0)
-
-
-def _shorter(values: tuple[Value, ...]) -> Iterator[tuple[Value, tuple[Value, ...]]]:
-    for i, entry in enumerate(values):
-        yield entry, (*values[:i], *values[i + 1 :])
-
-
-# ---------------------------------------------------------------- parts of a policy
+# ---------------------------------------------------------------- parameters and rules
 
 
 def _params(policy: Policy) -> Iterator[Mutant]:
@@ -193,7 +89,7 @@ def _params(policy: Policy) -> Iterator[Mutant]:
         for i, row in enumerate(param.overrides):
             match = ", ".join(f"{key} {worth}" for key, worth in row.match.items())
             for value in _values(row.value):
-                rows = _with(param.overrides, i, replace(row, value=value))
+                rows = put(param.overrides, i, replace(row, value=value))
                 text = f"${name} for {match} {row.value} made {value}"
                 yield _param(policy, replace(param, overrides=rows), text, row.mark)
 
@@ -208,8 +104,8 @@ def _values(value: Value) -> tuple[Value, ...]:
     if isinstance(value, str):
         return (f"{value}~",)
     if isinstance(value, tuple):
-        return tuple(rest for _, rest in _shorter(value))
-    return _numbers(value) if is_number(value) else ()
+        return tuple(rest for _, rest in shorter(value))
+    return numbers(value) if is_number(value) else ()
 
 
 def _rules(policy: Policy) -> Iterator[Mutant]:
@@ -217,31 +113,93 @@ def _rules(policy: Policy) -> Iterator[Mutant]:
         for change in changes(rule.when):
             yield _rule(policy, replace(rule, when=change.condition), change)
         if rule.unless is not None:
-            left_out = _Change("negation", "`unless` left out", rule.unless.mark, rule.unless)
+            left_out = Change("negation", "`unless` left out", rule.unless.mark, rule.unless)
             yield _rule(policy, replace(rule, unless=None), left_out)
             for change in changes(rule.unless):
                 yield _rule(policy, replace(rule, unless=change.condition), change)
+        for kind, text, mark, other in effects(rule, policy.flags):
+            yield Mutant(kind, f"rule {rule.id}: {text}", mark, _with_rule(policy, other))
 
 
-def _rule(policy: Policy, rule: Rule, change: _Change) -> Mutant:
-    changed = replace(policy, rules={**policy.rules, rule.id: rule})
-    return Mutant(change.kind, f"rule {rule.id}: {change.text}", change.mark, changed)
+def _rule(policy: Policy, rule: Rule, change: Change) -> Mutant:
+    return Mutant(change.kind, f"rule {rule.id}: {change.text}", change.mark, _with_rule(policy, rule))
+
+
+def _with_rule(policy: Policy, rule: Rule) -> Policy:
+    return replace(policy, rules={**policy.rules, rule.id: rule})
+
+
+# ---------------------------------------------------------------- decisions, features, lists
 
 
 def _decisions(policy: Policy) -> Iterator[Mutant]:
     for name, choices in policy.decide.items():
+        values = tuple(dict.fromkeys(choice.value for choice in choices))
         for i, choice in enumerate(choices):
+            said = f"decide {name}, {choice.value}"
             for change in changes(choice.when) if choice.when is not None else ():
-                decide = {**policy.decide, name: _with(choices, i, replace(choice, when=change.condition))}
-                text = f"decide {name}, {choice.value}: {change.text}"
-                yield Mutant(change.kind, text, change.mark, replace(policy, decide=decide))
+                one = replace(choice, when=change.condition)
+                yield _decision(policy, name, put(choices, i, one), change.kind, f"{said}: {change.text}", change.mark)
+            yield from _moved(policy, name, i, said)
+            for value in _others(values, choice.value):
+                other = put(choices, i, replace(choice, value=value))
+                yield _decision(policy, name, other, "decision", f"{said} made {value}", choice.mark)
+
+
+def _moved(policy: Policy, name: str, i: int, said: str) -> Iterator[Mutant]:
+    choices = policy.decide[name]
+    mark = choices[i].mark
+    if choices[i].when is not None:
+        yield _decision(policy, name, (*choices[:i], *choices[i + 1 :]), "decision", f"{said} left out", mark)
+    # Behind `otherwise` an entry is as good as left out.
+    if i + 2 < len(choices) and choices[i + 1].value != choices[i].value:
+        order = (*choices[:i], choices[i + 1], choices[i], *choices[i + 2 :])
+        yield _decision(policy, name, order, "decision", f"{said} put after the next", mark)
+
+
+def _others(values: tuple[str, ...], value: str) -> tuple[str, ...]:
+    """Another result: the next one of the same list."""
+    at = values.index(value)
+    return (values[(at + 1) % len(values)],) if len(values) > 1 else ()
+
+
+def _decision(policy: Policy, name: str, choices: tuple[Choice, ...], kind: str, text: str, mark: Mark) -> Mutant:
+    return Mutant(kind, text, mark, replace(policy, decide={**policy.decide, name: choices}))
+
+
+def _features(policy: Policy) -> Iterator[Mutant]:
+    for feature in policy.features.values():
+        for kind, text, other in _taken(feature):
+            changed = replace(policy, features={**policy.features, feature.name: other})
+            yield Mutant(kind, f"feature {feature.name}: {text}", feature.mark, changed)
+
+
+def _taken(feature: Feature) -> Iterator[tuple[str, str, Feature]]:
+    if feature.is_ in _OF_MEAN:
+        other: Anything = _OF_MEAN[1 - _OF_MEAN.index(feature.is_)]
+        yield "feature", f"{feature.is_} made {other}", replace(feature, is_=other)
+    for part in ("window", "min_points", "floor"):
+        right = getattr(feature, part)
+        if isinstance(right, Const) and is_number(right.value):
+            for value in numbers(right.value):
+                yield "feature", f"{part} {right.value} made {value}", _with_part(feature, part, Const(value))
+        if right is not None and part != "window":
+            yield "feature", f"{part} left out", _with_part(feature, part, None)
+    if feature.where is not None:
+        for kind, text, compare in compares(feature.where):
+            yield kind, f"where: {text}", replace(feature, where=compare)
+
+
+def _with_part(feature: Feature, part: str, right: Const | None) -> Feature:
+    changed: dict[str, Anything] = {part: right}
+    return replace(feature, **changed)
 
 
 def _lists(policy: Policy) -> Iterator[Mutant]:
     """Lists with a name stand in conditions by value: an entry is left out wherever its list is named."""
     places = {(one.name, one.part): one.mark for one in policy.origins if one.section == "lists"}
     for name, values in policy.lists.items():
-        for entry, rest in _shorter(values):
+        for entry, rest in shorter(values):
             mark = places.get((name, str(entry))) or places.get((name, ""))
             changed = _listing(policy, f"${name}", rest)
             if mark is not None and changed is not None:
@@ -275,20 +233,22 @@ def _swapped(node: Anything, source: str, values: tuple[Value, ...]) -> Anything
     return replace(node, **changed) if changed else node
 
 
+# ---------------------------------------------------------------- exemptions, routes
+
+
 def _exemptions(policy: Policy) -> Iterator[Mutant]:
     for i, one in enumerate(policy.exemptions):
         rest = (*policy.exemptions[:i], *policy.exemptions[i + 1 :])
         yield Mutant("exemption", f"exemption {one.id} left out", one.mark, replace(policy, exemptions=rest))
-        for entry in one.flags:
+        for entry in one.flags if len(one.flags) > 1 else ():
             flags = tuple(flag for flag in one.flags if flag != entry)
-            shorter = _with(policy.exemptions, i, replace(one, flags=flags))
+            others = put(policy.exemptions, i, replace(one, flags=flags))
             text = f"exemption {one.id}: {entry} left out"
-            yield Mutant("exemption", text, one.mark, replace(policy, exemptions=shorter))
+            yield Mutant("exemption", text, one.mark, replace(policy, exemptions=others))
         for change in changes(one.when):
-            other = _with(policy.exemptions, i, replace(one, when=change.condition))
-            yield Mutant(
-                change.kind, f"exemption {one.id}: {change.text}", change.mark, replace(policy, exemptions=other)
-            )
+            others = put(policy.exemptions, i, replace(one, when=change.condition))
+            text = f"exemption {one.id}: {change.text}"
+            yield Mutant(change.kind, text, change.mark, replace(policy, exemptions=others))
 
 
 def _routes(policy: Policy) -> Iterator[Mutant]:
@@ -303,30 +263,19 @@ def _routes(policy: Policy) -> Iterator[Mutant]:
                 order = {**policy.routes, action: (*routes[:i], routes[i + 1], route, *routes[i + 2 :])}
                 yield Mutant("route", f"{said} put after the next", route.mark, replace(policy, routes=order))
             for change in changes(route.when) if route.when is not None else ():
-                other = {**policy.routes, action: _with(routes, i, replace(route, when=change.condition))}
+                other = {**policy.routes, action: put(routes, i, replace(route, when=change.condition))}
                 yield Mutant(change.kind, f"{said}: {change.text}", change.mark, replace(policy, routes=other))
 
 
-def _patterns(policy: Policy) -> Iterator[Mutant]:
-    for name in sorted(set(_matched(policy.rules)) | set(_matched(policy.decide)) | set(_matched(policy.exemptions))):
-        pattern = policy.patterns[name]
-        for what, broken in (
-            ("literal", replace(pattern, literal=f"{pattern.literal}~")),
-            ("regex", replace(pattern, regex=f"{pattern.regex}~")),
-        ):
-            patterns = {**policy.patterns, name: broken}
-            yield Mutant("pattern", f"pattern {name}: {what} broken", pattern.mark, replace(policy, patterns=patterns))
-
-
-def _matched(node: Anything) -> Iterator[str]:
-    """Patterns that a condition matches a text with."""
+def matched(node: Anything) -> Iterator[str]:
+    """The patterns with which some condition below a part of a policy matches a text."""
     if isinstance(node, Compare) and node.op == "matches":
         yield from (str(right.value) for right in node.rights if isinstance(right, Const))
     if isinstance(node, Mapping):
         node = tuple(node.values())
     if isinstance(node, tuple):
         for item in node:
-            yield from _matched(item)
+            yield from matched(item)
     elif is_dataclass(node):
         for spec in fields(node):
-            yield from _matched(getattr(node, spec.name))
+            yield from matched(getattr(node, spec.name))

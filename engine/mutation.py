@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 from sweeprules.engine.catalogue import Catalogue
-from sweeprules.engine.evaluate.plan import Index, index
-from sweeprules.engine.evaluate.proof import Prover
-from sweeprules.engine.evaluate.resolve import Scope
-from sweeprules.engine.facts import Ref
-from sweeprules.engine.language.ast import Condition, ParamRef, Policy
+from sweeprules.engine.equivalence import Twins
+from sweeprules.engine.evaluate.truths import Truths
+from sweeprules.engine.islands import on_island, side_by_side, unlike
+from sweeprules.engine.language.ast import Act, Policy, Raise
 from sweeprules.engine.mutate import KINDS, Mutant, mutants
-from sweeprules.engine.ruletests import Judged, RuleTest, judge_test, run_rule_test
-from sweeprules.engine.truth import Truth
+from sweeprules.engine.mutated import Changed, changed
+from sweeprules.engine.ruletests import RuleTest, judge_test, run_rule_test, subject_of
+from sweeprules.engine.testexpect import alike
+from sweeprules.engine.testsources import GivenCassette, GivenLog
+from sweeprules.engine.truth import TRUE
+from sweeprules.engine.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How the tests took one mutant: how many of them it touches, and the first that noticed; empty when none did."""
+    """How the tests took one mutant: how many of them it touches, and the first that noticed; empty when none did.
+
+    `worlds` is 0, or in how many generated worlds a mutant that nobody noticed came to the same as the policy: such a
+    one is another way to write it.
+    """
 
     mutant: Mutant
     touched: int
     killed_by: str
+    worlds: int = 0
 
     @property
     def survived(self) -> bool:
-        """True when each test passed as before."""
-        return not self.killed_by
+        """True when each test passed as before, and it is another policy."""
+        return not self.killed_by and not self.worlds
+
+    @property
+    def equivalent(self) -> bool:
+        """True when no test noticed, and no generated world told it from the policy."""
+        return bool(self.worlds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,136 +51,159 @@ class Mutation:
 
     @property
     def survivors(self) -> tuple[Tried, ...]:
-        """Those that no test noticed."""
+        """Those that no test noticed, without the equivalent ones."""
         return tuple(one for one in self.tried if one.survived)
+
+    @property
+    def equivalent(self) -> tuple[Tried, ...]:
+        """Those that are the policy in other words, as far as generated worlds tell."""
+        return tuple(one for one in self.tried if one.equivalent)
 
     @property
     def made(self) -> Mapping[str, int]:
         """How many mutants were made of each kind; 0 where the policy has nothing of the kind."""
         return {kind: sum(one.mutant.kind == kind for one in self.tried) for kind in KINDS}
 
+    @property
+    def score(self) -> float:
+        """The share of the mutants that are no equivalents which some test noticed, from 0 to 1; 1 where none is."""
+        counted = len(self.tried) - len(self.equivalent)
+        return (counted - len(self.survivors)) / counted if counted else 1.0
+
 
 def mutate(
-    policy: Policy, catalogue: Catalogue, tests: Sequence[RuleTest], measured: Callable[[str], bool] = lambda _: True
+    policy: Policy,
+    catalogue: Catalogue,
+    tests: Sequence[RuleTest],
+    measured: Callable[[str], bool] = lambda _: True,
+    worlds: int = 0,
 ) -> Mutation:
     """Try every mutant written in a file that is `measured` against the tests that it touches.
 
-    A test is touched when, in its world, a condition of the mutant has another truth than before, or when what was
-    changed is no condition but decides there (a route of an action that is asked for, an exemption, a parameter of a
-    feature). Each test has to pass with the policy as it is; a mutant is noticed by the first that then fails.
+    A test is touched when a truth or a value in its world is another than before, or when what was changed is none of
+    these and may decide there (a route of an action that is asked for, an exemption of a flag, a consequence, a pattern
+    of a line in its log). Each test has to pass with the policy as it is; a mutant is noticed by the first that fails.
+
+    A mutant that none notices is compared with the policy in so many generated `worlds`; 0 compares none.
     """
-    bases = [_Base(test, judge_test(test, policy, catalogue), index(policy)) for test in tests]
-    whole = dict(_conditions(policy))
-    return Mutation(tuple(_try(m, policy, whole, bases, catalogue) for m in mutants(policy) if measured(m.mark.file)))
+    field_ = _Field(policy, catalogue, tests)
+    twins = Twins(policy, catalogue, tests)
+    found: list[Tried] = []
+    for mutant in mutants(policy):
+        if not measured(mutant.mark.file):
+            continue
+        tried = field_.attempt(mutant)
+        if tried.survived and worlds and twins.agree(mutant, worlds):
+            tried = replace(tried, worlds=worlds)
+        found.append(tried)
+    return Mutation(tuple(found))
 
 
-def _try(
-    mutant: Mutant, policy: Policy, whole: Mapping[_Place, _On], bases: Sequence[_Base], catalogue: Catalogue
-) -> Tried:
-    touches = _touches(mutant, policy, whole)
-    touched = [base for base in bases if touches(base)]
-    # What noticed most so far is the likeliest to notice this one too.
-    touched.sort(key=lambda base: -base.kills)
-    for base in touched:
-        if run_rule_test(base.test, mutant.policy, catalogue).status == "failed":
-            base.kills += 1
-            return Tried(mutant, len(touched), base.test.name)
-    return Tried(mutant, len(touched), "")
-
-
-# ---------------------------------------------------------------- which tests a mutant touches
-
-
-class _Place(NamedTuple):
-    """Where a condition stands: in a rule, decision, exemption or route, of which name, and which one there."""
-
-    section: str
-    name: str
-    part: int
-
-
-class _On(NamedTuple):
-    kind: str
-    condition: Condition
-
-
-def _conditions(policy: Policy) -> Iterator[tuple[_Place, _On]]:
-    for rule in policy.rules.values():
-        for part, condition in enumerate((rule.when, rule.unless)):
-            if condition is not None:
-                yield _Place("rule", rule.id, part), _On(rule.on, condition)
-    for name, choices in policy.decide.items():
-        for part, choice in enumerate(choices):
-            if choice.when is not None:
-                yield _Place("decide", name, part), _On("job", choice.when)
-    for one in policy.exemptions:
-        yield _Place("exemption", one.id, 0), _On(one.on, one.when)
-
-
+@dataclass(slots=True)
 class _Base:
-    """A test as the unchanged policy judges it, with the truths of its conditions as far as they were asked for."""
+    """A test as the unchanged policy judges it, and how many mutants it noticed first."""
 
-    def __init__(self, test: RuleTest, judged: Judged, idx: Index) -> None:
-        self.test, self.judged, self.kills = test, judged, 0
-        self.refs: dict[str, list[Ref]] = {}
-        for subject in test.given.world.subjects.values():
-            if subject.judged:
-                self.refs.setdefault(subject.ref.kind, []).append(subject.ref)
-        self.actions = frozenset(action.name for v in judged.verdicts.values() for action in v.actions)
-        self._prover = Prover(judged.policy, test.given.world, judged.truths, idx)
-        self._known: dict[_Place, list[Truth]] = {}
+    test: RuleTest
+    verdicts: tuple[Verdict, ...]
+    kills: int = 0
+    flags: frozenset[str] = field(init=False)
+    actions: frozenset[str] = field(init=False)
+    named: frozenset[str] = field(init=False)
 
-    def before(self, place: _Place, on: _On) -> list[Truth]:
-        """The truths of a condition of the unchanged policy on each subject."""
-        if place not in self._known:
-            self._known[place] = self.truths(self._prover, on)
-        return self._known[place]
+    def __post_init__(self) -> None:
+        flags = [flag for verdict in self.verdicts for flag in verdict.flags]
+        self.flags = frozenset(name for flag in flags for name in (flag.name, *flag.covers))
+        self.actions = frozenset(action.name for verdict in self.verdicts for action in verdict.actions)
+        self.named = _named(self.test)
 
-    def after(self, policy: Policy, idx: Index) -> Prover:
-        """Proves conditions of another policy over what this one decided."""
-        return Prover(policy, self.test.given.world, self.judged.truths, idx)
+    def is_about(self, names: frozenset[str]) -> bool:
+        """Does the test expect anything of one of these flags, actions or fields?"""
+        return not self.named.isdisjoint(names)
 
-    def truths(self, prover: Prover, on: _On) -> list[Truth]:
-        """The truths of a condition on each subject of its kind."""
-        subjects = self.test.given.world.subjects
-        return [prover.condition(on.condition, Scope(subjects[ref])).truth for ref in self.refs.get(on.kind, ())]
+    def reads(self, what: Changed) -> bool:
+        """May a log or a recorded sweep of the test say something else by the changed patterns or decisions?"""
+        source = self.test.source
+        if isinstance(source, GivenLog):
+            return any(literal in source.text for literal in what.literals)
+        return isinstance(source, GivenCassette) and what.resweeps
 
-
-def _touches(mutant: Mutant, policy: Policy, whole: Mapping[_Place, _On]) -> Callable[[_Base], bool]:
-    changed = mutant.policy
-    actions = {name for name in policy.routes if changed.routes[name] is not policy.routes[name]}
-    others = dict(_conditions(changed))
-    pairs = {place: on for place, on in others.items() if place in whole and on.condition is not whole[place].condition}
-    names = {name for name in policy.params if changed.params[name] is not policy.params[name]}
-    if names:
-        pairs |= {place: on for place, on in others.items() if _mentions(on.condition, names)}
-    if others.keys() != whole.keys() or changed.patterns is not policy.patterns or _elsewhere(policy, names):
-        return lambda _: True
-    if changed.exemptions is not policy.exemptions and not pairs:
-        return lambda _: True
-    idx = index(changed)
-
-    def touches(base: _Base) -> bool:
-        if actions & base.actions:
+    def asks(self, what: Changed) -> bool:
+        """Does what was changed, and is no truth, decide anything in this test?"""
+        if not self.actions.isdisjoint(what.actions) or not self.flags.isdisjoint(what.flags):
             return True
-        prover = base.after(changed, idx)
-        return any(base.before(place, whole[place]) != base.truths(prover, on) for place, on in pairs.items())
-
-    return touches
+        return any(verdict.truths.get(rule) is TRUE for verdict in self.verdicts for rule in what.effects)
 
 
-def _elsewhere(policy: Policy, names: set[str]) -> bool:
-    """Does something that is no condition of a rule, decision or exemption read one of these parameters?"""
-    rest: list[object] = [policy.features, policy.routes]
-    rest += [part for rule in policy.rules.values() for part in (rule.hold, rule.then)]
-    return bool(names) and _mentions(tuple(rest), names)
+def _named(test: RuleTest) -> frozenset[str]:
+    """All flags, actions and fields of which a test expects anything."""
+    lists = (
+        (e.flags or (), e.not_flags, e.actions or (), e.not_actions, e.exempt, e.blocked, e.templates, e.decided)
+        for e in test.expects.values()
+    )
+    return frozenset(name for of_one in lists for names in of_one for name in names)
 
 
-def _mentions(node: object, names: set[str]) -> bool:
-    if isinstance(node, ParamRef):
-        return node.name in names
-    if isinstance(node, Mapping):
-        return any(_mentions(item, names) for item in node.values())
-    if isinstance(node, tuple):
-        return any(_mentions(item, names) for item in node)
-    return is_dataclass(node) and any(_mentions(getattr(node, spec.name), names) for spec in fields(node))
+class _Field:
+    """All the tests, each apart and all at once."""
+
+    def __init__(self, policy: Policy, catalogue: Catalogue, tests: Sequence[RuleTest]) -> None:
+        self._policy, self._catalogue = policy, catalogue
+        self._bases = [_Base(test, tuple(judge_test(test, policy, catalogue).verdicts.values())) for test in tests]
+        # What a test fixes by hand makes a policy of its own, which the others do not have.
+        self._apart = [i for i, test in enumerate(tests) if test.given.fixed or test.by_hand]
+        self._joined = [i for i, test in enumerate(tests) if not (test.given.fixed or test.by_hand)]
+        self._islands = side_by_side([(tests[i].given.world, tests[i].held) for i in self._joined])
+        self._before = self._islands.judged(policy)
+
+    def attempt(self, mutant: Mutant) -> Tried:
+        """Try one mutant on the tests that it touches."""
+        what = changed(self._policy, mutant.policy)
+        touched = {i for i, base in enumerate(self._bases) if base.reads(what) or base.asks(what)}
+        raw = {i for i in touched if self._bases[i].reads(what)}
+        if what.nodes:
+            touched |= set(self._apart)
+            after = self._islands.again(mutant.policy, self._before, what.nodes, what.same)
+            refs = unlike(self._before.truths, after, what.nodes)
+            moved = {self._islands.owner[ref] for ref in refs}
+            touched |= {self._joined[number] for number in moved}
+            told = next((i for i in self._told(moved, after, what) if self._joined[i] not in raw), None)
+            if told is not None:
+                return self._noticed(mutant, touched, self._joined[told])
+        about = self._about(what)
+        # What is about the change, and noticed most so far, is the likeliest to notice this one too.
+        for i in sorted(touched, key=lambda i: (not self._bases[i].is_about(about), -self._bases[i].kills)):
+            if run_rule_test(self._bases[i].test, mutant.policy, self._catalogue).status == "failed":
+                return self._noticed(mutant, touched, i)
+        return Tried(mutant, len(touched), "")
+
+    def _about(self, what: Changed) -> frozenset[str]:
+        """The flags, actions and decided fields that what was changed brings about itself."""
+        rules = [self._policy.rules[node.name] for node in what.nodes if node.what == "rule"]
+        rules += [self._policy.rules[name] for name in what.effects]
+        names = {effect.flag for rule in rules for effect in rule.then if isinstance(effect, Raise)}
+        names |= {effect.action for rule in rules for effect in rule.then if isinstance(effect, Act)}
+        fields = {node.name for node in what.nodes if node.what == "field"}
+        return frozenset(names | fields | what.flags | what.actions)
+
+    def _noticed(self, mutant: Mutant, touched: set[int], by: int) -> Tried:
+        self._bases[by].kills += 1
+        return Tried(mutant, len(touched), self._bases[by].test.name)
+
+    def _told(self, moved: set[int], after: Truths, what: Changed) -> Iterator[int]:
+        """The tests that expect another truth of a changed rule, or another value of a changed field."""
+        for number in sorted(moved):
+            test = self._bases[self._joined[number]].test
+            for about, expect in test.expects.items():
+                for node in what.nodes:
+                    ref = subject_of(node.kind, test.given)
+                    if ref is None:
+                        continue
+                    place = on_island(ref, number)
+                    if node.what == "rule" and after.truth(node.name, place) is not expect.truth.get(
+                        node.name, after.truth(node.name, place)
+                    ):
+                        yield number
+                    elif node.what == "field" and ref == about and node.name in expect.decided:
+                        value = after.field(place, node.name)
+                        if value is not None and not alike(expect.decided[node.name], value):
+                            yield number

@@ -201,7 +201,7 @@ def differences(
             found.append(Difference(f"truth {rule}: expected {wanted.word}, is {truths[rule].word}", (rule,)))
     for name, value in expect.decided.items():
         actual = verdict.decided.get(name, told.get(name))
-        if actual is None or not _alike(value, actual):
+        if actual is None or not alike(value, actual):
             shown = "neither decided nor read" if actual is None else _shown(actual)
             found.append(Difference(f"{name}: expected {_shown(value)}, is {shown}"))
     if expect.health and expect.health != verdict.health:
@@ -226,7 +226,7 @@ def _handed_over(
         action = actions.get(name)
         if action is None:
             yield Difference(f"args: expected {arg} of {name}, which is not asked for", askers.get(name, ()))
-        elif not any(_alike(value, action.args[arg]) for value in wanted.values):
+        elif not any(alike(value, action.args[arg]) for value in wanted.values):
             shown = [_shown(value, wanted.kind) for value in (wanted.values[-1], action.args[arg])]
             text = f"args: expected {shown[0]} for {arg} of {name}, it is {shown[1]}"
             yield Difference(text, askers.get(name, ()))
@@ -256,7 +256,8 @@ def _shown(value: FactValue, kind: str = "") -> str:
     return "absent" if isinstance(value, Absent) else humanise(value, kind)
 
 
-def _alike(wanted: FactValue, actual: FactValue) -> bool:
+def alike(wanted: FactValue, actual: FactValue) -> bool:
+    """Is a value as it is expected? Of an unknown one the reason counts only where it was written."""
     if isinstance(wanted, Unknown):
         return isinstance(actual, Unknown) and wanted.reason in ("", actual.reason)
     if isinstance(wanted, Absent):

@@ -47,27 +47,27 @@ class Reads:
 
 def reads(policy: Policy) -> Reads:
     """All facts and relations that some part of a policy reads."""
-    paths = list(_paths(policy))
-    paths += [needed_path(name, rule.on) for rule in policy.rules.values() for name in rule.needs]
-    facts = {(path.kind, path.field) for path in paths if path.type != "relation"}
+    found = list(paths(policy))
+    found += [needed_path(name, rule.on) for rule in policy.rules.values() for name in rule.needs]
+    facts = {(path.kind, path.field) for path in found if path.type != "relation"}
     facts |= {("step", feature.series) for feature in policy.features.values()}
-    relations = {name for path in paths for name in path.relations}
-    relations |= {path.field for path in paths if path.type == "relation"}
+    relations = {name for path in found for name in path.relations}
+    relations |= {path.field for path in found if path.type == "relation"}
     return Reads(frozenset(facts | set(_ALWAYS)), frozenset(relations | ({"steps"} if policy.features else set())))
 
 
-def _paths(node: object) -> Iterator[Path]:
+def paths(node: object) -> Iterator[Path]:
     if isinstance(node, Path):
         yield node
     elif isinstance(node, Mapping):
         for item in node.values():
-            yield from _paths(item)
+            yield from paths(item)
     elif isinstance(node, tuple):
         for item in node:
-            yield from _paths(item)
+            yield from paths(item)
     elif is_dataclass(node):
         for spec in fields(node):
-            yield from _paths(getattr(node, spec.name))
+            yield from paths(getattr(node, spec.name))
 
 
 def rule_test(name: str, world: World, about: Ref, verdict: Verdict, policy: Policy, catalogue: Catalogue) -> str:

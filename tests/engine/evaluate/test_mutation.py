@@ -88,7 +88,7 @@ def test_the_tests_pass_before(tests: tuple[RuleTest, ...]) -> None:
 
 
 def test_every_kind_is_made(made: list[Mutant]) -> None:
-    assert {mutant.kind for mutant in made} == set(KINDS)
+    assert {mutant.kind for mutant in made} == set(KINDS) - {"feature"}
 
 
 def test_each_is_another_policy_and_no_two_are_the_same_text(made: list[Mutant]) -> None:
@@ -120,7 +120,7 @@ def test_tests_that_are_not_touched_would_have_noticed_nothing(tests: tuple[Rule
         ("route diagnose to failure-diagnosis left out", 0),
         ("route diagnose to failure-diagnosis put after the next", 0),
         ("route diagnose to failure-diagnosis: `bucket: rl`: eq made ne", 5),
-        ("pattern died: regex broken", 9),
+        ("pattern died: left out", 9),
         ("decide bucket, sft: `name: {contains_any: [sft, tune]}`: tune left out", 5),
         ("rule stale: `not` left out", 0),
         ("rule all-lost: `every` made `some`", 8),

@@ -1,0 +1,220 @@
+"""Worlds for telling two policies apart: those of rule tests with other values where the policies differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from random import Random
+
+from sweeprules.engine.catalogue import Catalogue, FieldDef
+from sweeprules.engine.evaluate.compare import is_number
+from sweeprules.engine.evaluate.effects import needed_path
+from sweeprules.engine.evaluate.plan import Node, index, plan
+from sweeprules.engine.facts import (
+    ABSENT,
+    Completeness,
+    FactValue,
+    Reason,
+    Ref,
+    Relation,
+    Subject,
+    Unknown,
+    Value,
+    World,
+)
+from sweeprules.engine.holds import Held
+from sweeprules.engine.language.ast import Const, ParamRef, Policy, Test
+from sweeprules.engine.mutated import Changed, raised_by
+from sweeprules.engine.testwriting import paths
+
+Place = tuple[str, str]
+"""A kind and one of its fields."""
+
+_UNREAD = Unknown(Reason.NOT_READ)
+_NEAR, _FAR, _RELATED, _DOUBLED = 0.4, 0.08, 0.1, 0.3
+"""How often a fact is changed that the mutated place reads itself, one behind it, a relation; how often it grows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What is worth changing: fields that are read there, fields on which these build, relations; where to start."""
+
+    near: Mapping[Place, Sequence[FactValue]]
+    far: Mapping[Place, Sequence[FactValue]]
+    relations: frozenset[str]
+    seeds: Sequence[int]
+
+
+class Worlds:
+    """Makes worlds from those of tests; an equal generator of numbers makes equal worlds."""
+
+    def __init__(self, policy: Policy, catalogue: Catalogue, seeds: Sequence[tuple[World, Held]]) -> None:
+        self._policy, self._catalogue, self._seeds = policy, catalogue, seeds
+        self._seen: dict[Place, dict[str, FactValue]] = {}
+        for world, _ in seeds:
+            for ref, subject in world.subjects.items():
+                for name, value in subject.facts.items():
+                    self._seen.setdefault((ref.kind, name), {})[repr(value)] = value
+
+    def aim(self, mutant: Policy, what: Changed) -> Aim:
+        """What a mutant changes, and what that builds on."""
+        needs = plan(self._policy, index(self._policy)).needs
+        goals = what.nodes | raised_by(self._policy, what)
+        own: list[object] = [_said(self._policy, node) for node in goals]
+        own += [_said(mutant, node) for node in what.nodes]
+        own += [self._policy.routes[name] for name in what.actions]
+        own += [one for one in self._policy.exemptions if not what.flags.isdisjoint(one.flags)]
+        behind = [_said(self._policy, node) for goal in goals for node in needs.get(goal, ())]
+        values = _Values([self._policy, mutant])
+        near = self._places(own, values)
+        relations = frozenset(name for part in own for path in paths(part) for name in (*path.relations, path.field))
+        fitting = [i for i, (world, _) in enumerate(self._seeds) if self._fits(world, near)]
+        far = {place: pool for place, pool in self._places(behind, values).items() if place not in near}
+        return Aim(near, far, relations, fitting or range(len(self._seeds)))
+
+    def _fits(self, world: World, near: Mapping[Place, object]) -> bool:
+        kinds = {ref.kind for ref in world.subjects}
+        return all(kind in kinds for kind, _ in near if kind in self._catalogue.kinds)
+
+    def _places(self, parts: Sequence[object], values: _Values) -> dict[Place, Sequence[FactValue]]:
+        found: dict[Place, Sequence[FactValue]] = {}
+        for place in sorted({place for part in parts for place in _read(part)}):
+            kind = self._catalogue.kinds.get(place[0])
+            definition = kind.fields.get(place[1]) if kind is not None else None
+            seen = self._seen.get(place, {})
+            pool = [*_longer(list(seen.values())), *values.of(place, definition), ABSENT, _UNREAD]
+            if kind is not None:
+                found[place] = pool
+        return found
+
+    def one(self, rng: Random, aim: Aim) -> tuple[World, Held]:
+        """The next world."""
+        world, held = self._seeds[aim.seeds[rng.randrange(len(aim.seeds))]]
+        subjects = self._more(world.subjects, rng, aim)
+        return World({ref: self._other(subject, rng, aim) for ref, subject in subjects.items()}), held
+
+    def _more(self, subjects: Mapping[Ref, Subject], rng: Random, aim: Aim) -> Mapping[Ref, Subject]:
+        """The subjects with a second one where a relation that counts may have many."""
+        found = dict(subjects)
+        for ref, subject in subjects.items():
+            for name in sorted(aim.relations & subject.relations.keys()):
+                relation = subject.relations[name]
+                if not self._catalogue.kinds[ref.kind].relations[name].many or rng.random() >= _DOUBLED:
+                    continue
+                for member in relation.members[:1]:
+                    copy = Ref(member.kind, f"{member.key}~{len(found)}")
+                    found[copy] = replace(found[member], ref=copy)
+                    doubled = {**subject.relations, name: replace(relation, members=(*relation.members, copy))}
+                    found[ref] = replace(found[ref], relations=doubled)
+        return found
+
+    def _other(self, subject: Subject, rng: Random, aim: Aim) -> Subject:
+        facts = dict(subject.facts)
+        for places, share in ((aim.near, _NEAR), (aim.far, _FAR)):
+            for (kind, name), pool in places.items():
+                if kind == subject.ref.kind and rng.random() < share:
+                    facts[name] = pool[rng.randrange(len(pool))]
+        relations = dict(subject.relations)
+        for name in sorted(aim.relations & relations.keys()):
+            if rng.random() < _RELATED:
+                relations[name] = _less(relations[name], rng)
+        return replace(subject, facts=facts, relations=relations)
+
+
+def _longer(values: list[FactValue]) -> list[FactValue]:
+    """The values, and of lists also two in one."""
+    lists = [value for value in values if isinstance(value, tuple) and value]
+    return [*values, *(one + other for one in lists[:12] for other in lists[:12] if one != other)]
+
+
+def _less(relation: Relation, rng: Random) -> Relation:
+    """A relation of which a member is not there, or that was not read whole."""
+    if rng.random() < 0.5:
+        return Relation((), Completeness.UNKNOWN, Reason.NOT_READ)
+    return replace(relation, members=relation.members[: rng.randint(0, len(relation.members))])
+
+
+def _said(policy: Policy, node: Node) -> object:
+    if node.what == "rule":
+        rule = policy.rules[node.name]
+        return rule, tuple(needed_path(name, rule.on) for name in rule.needs)
+    name = "bucket" if node.name == "bucket_sure" else node.name
+    return policy.decide.get(name, ()), policy.features.get(name, ())
+
+
+def _read(part: object) -> Iterator[Place]:
+    for path in paths(part):
+        if path.type != "relation":
+            yield path.kind, path.field
+    yield from _series(part)
+
+
+def _series(part: object) -> Iterator[Place]:
+    for item in part if isinstance(part, tuple) else (part,):
+        series = getattr(item, "series", None)
+        if isinstance(series, str):
+            yield "step", series
+
+
+class _Values:
+    """Values around which fields are compared somewhere in some policies."""
+
+    def __init__(self, policies: Sequence[Policy]) -> None:
+        self._constants: dict[Place, dict[str, Value]] = {}
+        for policy in policies:
+            self._walk((policy.rules, policy.decide, policy.exemptions, policy.routes), policy)
+
+    def _walk(self, node: object, policy: Policy) -> None:
+        if isinstance(node, Test):
+            for value in _worth(node.compare.rights, policy):
+                self._constants.setdefault((node.path.kind, node.path.field), {})[repr(value)] = value
+        elif isinstance(node, Mapping):
+            for item in node.values():
+                self._walk(item, policy)
+        elif isinstance(node, tuple):
+            for item in node:
+                self._walk(item, policy)
+        elif is_dataclass(node):
+            for spec in fields(node):
+                self._walk(getattr(node, spec.name), policy)
+
+    def of(self, place: Place, definition: FieldDef | None) -> list[FactValue]:
+        """Values of a field on both sides of each of them, and the words that it may have."""
+        found: list[FactValue] = list(definition.words) if definition is not None else []
+        if definition is not None and definition.type == "boolean":
+            found += [True, False]
+        for value in self._constants.get(place, {}).values():
+            found += _around(value, definition)
+        return found
+
+
+def _worth(node: object, policy: Policy) -> Iterator[Value]:
+    """The constants and parameters below a right side."""
+    if isinstance(node, Const):
+        yield from node.value if isinstance(node.value, tuple) else (node.value,)
+    elif isinstance(node, ParamRef):
+        param = policy.params[node.name]
+        yield param.default
+        yield from (row.value for row in param.overrides)
+    elif isinstance(node, tuple):
+        for item in node:
+            yield from _worth(item, policy)
+    elif is_dataclass(node):
+        for spec in fields(node):
+            yield from _worth(getattr(node, spec.name), policy)
+
+
+def _around(value: Value, definition: FieldDef | None) -> list[FactValue]:
+    kind = definition.type if definition is not None else "any"
+    if kind in ("list", "record-list"):
+        return [(), (value,), (value, value)] if kind == "list" else [()]
+    if kind == "map":
+        return [{}, {str(value): 1}, {str(value): 2}]
+    if isinstance(value, bool):
+        return [value, not value]
+    if is_number(value) and isinstance(value, int | float):
+        numbers: list[FactValue] = [value, value + 1, value - 1, value * 2]
+        return numbers if isinstance(value, int) else [*numbers, value / 2, value * 1.001, value * 0.999]
+    if isinstance(value, str) and kind != "enum":
+        return [value, f"{value}x", f"x{value}", f"x-{value}-x", value.upper(), value[:-1]]
+    return [value]
