@@ -20,12 +20,13 @@ class MeasurementError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The repeats of one measurement: seconds of wall and of processor, peak memory in MB, what fired."""
+    """The repeats of one measurement: seconds of wall and of processor, peak memory in MB
+    (`child_mb` of the child process, None where it can not be told), what fired."""
 
     walls: tuple[float, ...]
     cpus: tuple[float, ...]
     peak_mb: float
-    child_mb: float
+    child_mb: float | None
     firings: int
     digest: str
 
@@ -80,7 +81,7 @@ def sample(rows: Iterable[Mapping[str, Any]]) -> Sample:
         tuple(row["wall"] for row in found),
         tuple(row["cpu"] for row in found),
         max(row["peak_mb"] for row in found),
-        max(row["child_mb"] for row in found),
+        max((row["child_mb"] for row in found if row["child_mb"] is not None), default=None),
         found[0]["firings"],
         digests.pop(),
     )

@@ -19,6 +19,7 @@ from sweeprules.engine.evaluate.leaf import Values, negated, pack, unpack
 from sweeprules.engine.evaluate.looking import Looks
 from sweeprules.engine.evaluate.plan import DECIDE_KIND, FEATURE_KIND, Index, Node, Step, carries, index, plan
 from sweeprules.engine.evaluate.proof import Prover
+from sweeprules.engine.evaluate.quiet import collected_after
 from sweeprules.engine.evaluate.resolve import Lens
 from sweeprules.engine.evaluate.series import Runs
 from sweeprules.engine.evaluate.truths import CODE, TRUTH, F, T, Table, Truths, U
@@ -29,6 +30,7 @@ from sweeprules.engine.language import ast
 Column = Sequence[FactValue]
 
 
+@collected_after
 def evaluate(policy: ast.Policy, world: World, held: Held = NOTHING_HELD) -> Truths:
     """The truth of each rule on each judged subject of its kind, the fields that rules decide, and the features.
 
@@ -39,6 +41,7 @@ def evaluate(policy: ast.Policy, world: World, held: Held = NOTHING_HELD) -> Tru
     return Native(policy, world, held).run()
 
 
+@collected_after
 def evaluate_part(policy: ast.Policy, world: World, goals: Iterable[Node]) -> Truths:
     """As `evaluate`, but only of the rules and fields named, and of what they build on; nothing is held."""
     native = Native(policy, world)
@@ -53,6 +56,7 @@ class Judging(NamedTuple):
     held: Held
 
 
+@collected_after
 def evaluate_pair(old: Judging, new: Judging, same: Container[Node]) -> tuple[Truths, Truths]:
     """As `evaluate` of each of the two, in less time.
 

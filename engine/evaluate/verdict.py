@@ -10,6 +10,7 @@ from sweeprules.engine.evaluate.flags import Exempted, FlagWriter, exempted, rai
 from sweeprules.engine.evaluate.health import health
 from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.proof import Prover
+from sweeprules.engine.evaluate.quiet import collected_after
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import Ref, Subject, World
 from sweeprules.engine.holds import NOTHING_HELD, Held
@@ -21,6 +22,7 @@ _INSIDE = frozenset({"job", "step", "run", "sweep", "evidence"})
 """Kinds whose flags never explain a job's from outside: their own stand on the job."""
 
 
+@collected_after
 def judge(
     policy: ast.Policy,
     world: World,
