@@ -23,6 +23,7 @@ from sweeprules.engine.testdefaults import DEFAULTS, NOW
 from sweeprules.engine.testexpect import Difference, Expect, differences, read_expect
 from sweeprules.engine.testgiven import Given, read_given
 from sweeprules.engine.testheld import read_held
+from sweeprules.engine.testsound import unsound
 from sweeprules.engine.testsources import NO_READERS, GivenCassette, GivenLog, Readers, read_cassette, read_log
 from sweeprules.engine.truth import TRUE, Truth
 from sweeprules.engine.verdicts import ConditionProof, RuleProof, Verdict
@@ -198,6 +199,8 @@ def read_test(
     expects = dict(_expects(expect, world, policy, catalogue, problems))
     problems += world.problems
     by_hand = read_by_hand(raises, asks, policy, problems)
+    if not problems:
+        problems += unsound(expects, by_hand, policy, expect.mark)
     return RuleTest(_name(node), node.mark, world, expects, states, log, by_hand), problems
 
 

@@ -117,10 +117,13 @@ def test_what_holds_passes(test: str) -> None:
             "defaults: quiet-job, given: {job: {name: rl, log_age: 2h}}, expect: {exempt: [stale-log]}",
             "exempt: expected stale-log, it is raised and counts",
         ),
-        ("given: {job: {state: FAILED}}, expect: {actions: [diagnose]}", "actions: expected diagnose (there are none)"),
         (
-            "given: {job: {state: FAILED}}, expect: {blocked: [diagnose]}",
-            "blocked: expected diagnose, it is not asked for",
+            "given: {job: {state: FAILED}}, expect: {actions: [note-successor]}",
+            "actions: expected note-successor (there are none)",
+        ),
+        (
+            "given: {job: {state: FAILED}}, expect: {blocked: [note-successor]}",
+            "blocked: expected note-successor, it is not asked for",
         ),
         ("given: {job: {state: FAILED}}, expect: {health: healthy}", "health: expected healthy, is ended"),
     ],
@@ -244,3 +247,22 @@ def test_the_quiet_job_holds_only_facts_of_the_catalogue_and_is_quiet() -> None:
             words = known[name].words if name in known else ()
             assert not words or value in words, name
     assert set(DEFAULTS) == {"quiet-job"}
+
+
+@pytest.mark.parametrize(
+    ("expect", "told"),
+    [
+        ("{not_flags: [edquot]}", "the test matches no rule: none brings about edquot"),
+        ("{flags: [edquot], not_actions: [diagnose]}", "the test matches no rule: none brings about diagnose, edquot"),
+        ("{flags: [], exempt: [stale-log]}", "no flag is expected, and an exempt one"),
+        (
+            "{actions: [], blocked: [note-successor]}",
+            "no action is expected, and one that is blocked or has a template",
+        ),
+    ],
+)
+def test_what_no_rule_can_meet_is_an_error_and_never_passes(expect: str, told: str) -> None:
+    found = run("{name: it, given: {job: {state: FAILED}}, expect: " + expect + "}")
+    assert [result.status for result in found.results] == ["error"]
+    assert told in str(found.problems[0])
+    assert not found.passed
