@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from sweeprules.engine.facts import FactValue, Unknown
 from sweeprules.engine.verdicts import Flag
 
+READ = ("state", "liveness", "progress")
+"""The fields that it looks at."""
+
 
 def health(flags: Iterable[Flag], facts: Mapping[str, FactValue]) -> str:
     """The first that holds of flagged, unknown, exempt, starting, waiting, ended, healthy (catalogue e.3).
@@ -14,14 +17,16 @@ def health(flags: Iterable[Flag], facts: Mapping[str, FactValue]) -> str:
     `facts` gives `state`, `liveness` and `progress` as rules see them; one that is missing counts as unknown. Exempt
     and resolved flags do not make a job flagged.
     """
-    flags = tuple(flags)
-    starting = any(flag.name == "bringup" for flag in flags)
     state = facts.get("state")
-    if any(flag.severity in ("warning", "critical") and not (flag.exempt or flag.resolved) for flag in flags):
-        return "flagged"
+    starting = exempt = False
+    for flag in flags:
+        if flag.severity in ("warning", "critical") and not (flag.exempt or flag.resolved):
+            return "flagged"
+        starting = starting or flag.name == "bringup"
+        exempt = exempt or flag.exempt
     if not isinstance(state, str) or (state == "RUNNING" and not starting and _unseen(facts)):
         return "unknown"
-    if any(flag.exempt for flag in flags):
+    if exempt:
         return "exempt"
     if starting:
         return "starting"

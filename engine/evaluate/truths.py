@@ -84,6 +84,13 @@ class Truths(Mapping[Ref, Mapping[str, Truth]]):
         row = table.rows[ref]
         return {name: values[row] for name, values in table.fields.items()}
 
+    def row(self, ref: Ref) -> tuple[Subject, Mapping[str, Truth], dict[str, FactValue]]:
+        """A judged subject, the truths of the rules about it, and its decided fields, in one look."""
+        table = self.tables[ref.kind]
+        row = table.rows[ref]
+        decided = {name: values[row] for name, values in table.fields.items()}
+        return table.subjects[row], _Row(table.columns, row), decided
+
     def looks(self) -> dict[Key, Truth]:
         """What each rule with `for:` was on each judged subject without its hold: what `holds.advance` goes on with."""
         found: dict[Key, Truth] = {}

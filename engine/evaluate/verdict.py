@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.evaluate.actions import ActionWriter, wanted
 from sweeprules.engine.evaluate.flags import Exempted, FlagWriter, exempted, raised
-from sweeprules.engine.evaluate.health import health
+from sweeprules.engine.evaluate.health import READ, health
 from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.quiet import collected_after
 from sweeprules.engine.evaluate.truths import Truths
-from sweeprules.engine.facts import Ref, Subject, World
+from sweeprules.engine.facts import FactValue, Ref, Subject, World
 from sweeprules.engine.holds import NOTHING_HELD, Held
 from sweeprules.engine.language import ast
 from sweeprules.engine.verdicts import Flag, Verdict
@@ -68,8 +69,7 @@ class _Judge:
         return found
 
     def _verdict(self, ref: Ref) -> Verdict:
-        subject = self._prover.lens.world.subjects[ref]
-        decided = self._truths.decided(ref)
+        subject, truths, decided = self._truths.row(ref)
         raised_here, wishes = self._board.get(ref), self._wishes.get(ref)
         flags: tuple[Flag, ...] = ()
         exempt = _NOTHING_EXEMPT
@@ -78,8 +78,8 @@ class _Judge:
             flags = self._flags.write(ref, raised_here, exempt)
         names, gone = frozenset(raised_here or ()), self._gone.get(ref, set())
         actions = self._actions.write(ref, wishes, names, gone, exempt) if wishes else ()
-        state = health(flags, {**subject.facts, **decided}) if ref.kind == "job" else ""
-        return Verdict(ref, self._truths[ref], decided, flags, actions, state, exempt.truths)
+        state = health(flags, _health_facts(subject, decided)) if ref.kind == "job" else ""
+        return Verdict(ref, truths, decided, flags, actions, state, exempt.truths)
 
     def _explained(self, ref: Ref, found: dict[Ref, Verdict]) -> tuple[Flag, ...]:
         """A job's flags with what explains them on its cluster, filesystem and so on, as `name@kind:key`.
@@ -103,3 +103,10 @@ class _Judge:
         subject: Subject = self._prover.lens.world.subjects[ref]
         members = {member for relation in subject.relations.values() for member in relation.members}
         return sorted(member for member in members if member.kind not in _INSIDE)
+
+
+def _health_facts(subject: Subject, decided: Mapping[str, FactValue]) -> Mapping[str, FactValue]:
+    if not decided:
+        return subject.facts
+    found = {name: subject.facts[name] for name in READ if name in subject.facts}
+    return {**found, **decided}
