@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
 
-from sweeprules.engine.durable.checked import check
+from sweeprules.engine.durable.checked import check, with_exemptions
 from sweeprules.engine.durable.run import Session
 from sweeprules.engine.durable.runner import Child
 from sweeprules.engine.evaluate import conditions, frame, leaf, native
 from sweeprules.engine.evaluate.native import evaluate
-from sweeprules.engine.facts import ABSENT, NOT_READ, FactValue, Unknown, World
+from sweeprules.engine.evaluate.verdict import judge
+from sweeprules.engine.facts import ABSENT, NOT_READ, FactValue, Ref, Relation, Subject, Unknown, World
 from sweeprules.engine.language import ast
-from sweeprules.engine.truth import TRUE, UNKNOWN
+from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
+from tests.engine import strategies as gen
 from tests.engine.durable import make
 
 CADENCE = ast.FieldRef(make.path("cadence"))
@@ -172,3 +176,82 @@ def test_an_unless_that_does_not_hold_back_is_caught(
 ) -> None:
     monkeypatch.setattr(native.Native, "_body", lambda self, r, frame: self.conditions.column(r.when, frame))
     assert rule in _caught(session)
+
+
+STEPPED = make.policy(
+    make.rule("low", make.test("entropy", "lt", 1, kind="step"), make.flag("up"), make.signal("s"), on="step"),
+    make.rule("high", make.test("grad_norm", "gt", 1, kind="step"), make.signal("t"), on="step", needs=("grad_norm",)),
+    make.rule("two", make.at_least(2, "s", "t"), make.flag("both"), on="step"),
+    make.rule("carried", make.every(make.flagged("up"), make.flagged("both"))),
+    make.rule("none", make.no(make.flagged("up"))),
+    exemptions=(
+        ast.Exemption(
+            "late", "job", make.test("nodes", "ge", 1), ("alone",), None, "", "", gen.NOW - 1.0, "", make.MARK
+        ),
+    ),
+)
+
+
+def stepped_world() -> World:
+    """Jobs of one step or two, with every mix of the two series."""
+    values: list[FactValue] = [0.5, 1.5, NOT_READ, ABSENT]
+    subjects = []
+    for i, (entropy, grad) in enumerate(product(values, values)):
+        job = Ref("job", f"leo:{i}")
+        steps = [Ref("step", f"leo:{i}/{n}") for n in range(1 + i % 2)]
+        for n, step in enumerate(steps):
+            facts = {"step": n, "entropy": entropy if n == 0 else 0.5, "grad_norm": grad}
+            subjects.append(Subject(step, facts, {}, {"job": Relation((job,))}))
+        subjects.append(make.job(str(i), {"steps": Relation(tuple(steps))}, nodes=1))
+    return make.world(*subjects)
+
+
+def _caught_along_steps(session: Session) -> set[str]:
+    world = stepped_world()
+    result = check(STEPPED, world, evaluate(STEPPED, world), session=session)
+    assert result.divergence is not None
+    return {d.rule for d in result.divergence.differences}
+
+
+def test_the_policy_about_steps_agrees_without_a_seed(session: Session) -> None:
+    world = stepped_world()
+    truths = evaluate(STEPPED, world)
+    assert check(STEPPED, world, truths, session=session).status == "equal"
+    assert {rule for rule, _ in truths.firings()} == {"low", "high", "two", "carried", "none"}
+
+
+@pytest.mark.parametrize("wrong", [TRUE, FALSE])
+def test_a_chain_from_steps_to_their_job_that_breaks_is_caught(
+    session: Session, monkeypatch: pytest.MonkeyPatch, wrong: Truth
+) -> None:
+    monkeypatch.setattr(native, "carried", lambda *_: wrong)
+    assert {"carried", "none"} & _caught_along_steps(session)
+
+
+def test_signals_that_are_taken_from_another_step_are_caught(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = native.Native.signal
+
+    def shifted(self: Any, name: str, frame: Any) -> bytes:
+        found = original(self, name, frame)
+        return found[1:] + found[:1] if name == "t" else found
+
+    monkeypatch.setattr(native.Native, "signal", shifted)
+    assert "two" in _caught_along_steps(session)
+
+
+def test_an_absent_signal_that_counts_is_caught(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "GONE", 3)
+    assert "two" in _caught_along_steps(session)
+
+
+def test_an_exemption_that_outlives_its_end_is_caught(session: Session) -> None:
+    policy = make.policy(make.rule("r", make.test("nodes", "ge", 1), make.flag("alone")), exemptions=STEPPED.exemptions)
+    world = make.world(*make.jobs_of([1, 2]))
+    truths = evaluate(policy, world)
+    seen = with_exemptions(truths, judge(policy, world, None, truths))
+    assert check(policy, world, seen, session=session).status == "equal"
+    for_ever = replace(policy, exemptions=(replace(policy.exemptions[0], expires=None),))
+    wrong = with_exemptions(truths, judge(for_ever, world, None, truths))
+    result = check(policy, world, wrong, session=session)
+    assert result.divergence is not None
+    assert {d.rule for d in result.divergence.differences} == {"exemption:late"}
