@@ -50,7 +50,8 @@ def _raised(effect: Raise, flags: Mapping[str, FlagDef]) -> Iterator[tuple[str, 
 
 
 def _settings(rule: Rule) -> Iterator[tuple[str, Rule]]:
-    if rule.on == "step":
+    # Which steps a rule looks at matters to what it raises and asks for; signals are read at every step.
+    if rule.on == "step" and any(isinstance(effect, Raise | Act) for effect in rule.then):
         other: Anything = _JUDGE[rule.judge]
         yield f"judge {rule.judge} made {other}", replace(rule, judge=other)
     if rule.unless is not None:

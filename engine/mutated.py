@@ -15,14 +15,16 @@ class Changed:
     """What is not the same: nodes that say something else, all that builds on them, and what is no truth at all.
 
     `same` are the nodes that come out alike. `effects` are rules of which the consequences differ, `flags` those of
-    exemptions that do, `actions` those whose routes do, `literals` old and new ones of patterns that do. `resweeps`
-    says that a recorded sweep has to be read anew.
+    exemptions that do, `actions` those whose routes do, `literals` old and new ones of patterns that do. `looks` are
+    rules that look at other steps or need other facts: their own truths may be alike, and what is made of them not.
+    `resweeps` says that a recorded sweep has to be read anew.
     """
 
     nodes: frozenset[Node]
     downstream: frozenset[Node]
     same: frozenset[Node]
     effects: frozenset[str]
+    looks: frozenset[str]
     flags: frozenset[str]
     actions: frozenset[str]
     literals: frozenset[str]
@@ -44,6 +46,7 @@ def changed(old: Policy, new: Policy) -> Changed:
         downstream,
         frozenset(second.keys() - downstream),
         frozenset(rule.id for rule in new.rules.values() if _brings_otherwise(old.rules[rule.id], rule, touched)),
+        frozenset(rule.id for rule in new.rules.values() if _looks_otherwise(old.rules[rule.id], rule)),
         _exempt(old.exemptions, new.exemptions, touched),
         frozenset(
             name
@@ -84,6 +87,10 @@ def _decided(old: Policy, new: Policy, params: set[str], patterns: set[str]) -> 
 def _brings_otherwise(before: Rule, after: Rule, touched: set[str]) -> bool:
     parts = ("then", "explains", "replaces")
     return any(getattr(before, part) is not getattr(after, part) for part in parts) or mentions(after.then, touched)
+
+
+def _looks_otherwise(before: Rule, after: Rule) -> bool:
+    return before.judge != after.judge or before.needs != after.needs
 
 
 def _exempt(old: tuple[Exemption, ...], new: tuple[Exemption, ...], touched: set[str]) -> frozenset[str]:

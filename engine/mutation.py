@@ -131,6 +131,8 @@ class _Base:
         """Does what was changed, and is no truth, decide anything in this test?"""
         if not self.actions.isdisjoint(what.actions) or not self.flags.isdisjoint(what.flags):
             return True
+        if any(rule in verdict.truths for verdict in self.verdicts for rule in what.looks):
+            return True
         return any(verdict.truths.get(rule) is TRUE for verdict in self.verdicts for rule in what.effects)
 
 

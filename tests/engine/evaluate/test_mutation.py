@@ -177,3 +177,44 @@ def test_a_template_that_can_not_be_is_a_mistake(templates: str, said: str) -> N
     text = f"tests: [{{name: it, {ROUTED}, expect: {{templates: {templates}}}}}]\n"
     run = run_rule_tests(POLICY, catalogue(), {"rules/t.test.yaml": text})
     assert said in str(run.problems[0])
+
+
+STEPPED = policy(
+    """policy: 1
+title: t
+params: {limit: {default: 1.0, why: "more is a spike"}, two: {default: 2, why: "one is chance"}}
+rules:
+  - {id: grad, on: step, needs: [grad_norm], when: {grad_norm: {gt: $limit}}, then: {signal: grad}}
+  - {id: entropy, on: step, needs: [entropy], when: {entropy: {gt: $limit}}, then: {signal: entropy}}
+  - {id: spike, on: step, when: {at_least: {n: $two, of: [grad, entropy]}}, then: {flag: rl-collapse}}
+  - id: untold
+    on: step
+    judge: latest
+    when: {at_least: {of: [grad, entropy], evaluable: {lt: $two}, ignoring: [warming-up]}}
+    then: {flag: evidence-missing}
+"""
+)
+
+
+def test_a_change_of_the_steps_or_needs_of_a_rule_is_noticed_though_its_own_truth_is_the_same() -> None:
+    given = (
+        "job: {name: rl}, steps: {step: 1..2, grad_norm: '3 0', entropy: '3 0'}, previous: {step: 1}",
+        "job: {name: rl}, steps: {step: 1..1, grad_norm: {absent: true}, entropy: 0}",
+        "job: {name: rl}, steps: {step: 1..1, grad_norm: 0, entropy: {absent: true}}",
+        "job: {name: rl}, steps: {step: 1..2, grad_norm: '_ 0', entropy: '_ 0'}",
+    )
+    expect = ("not_flags: [rl-collapse]", "flags: [evidence-missing]", "flags: [evidence-missing]", "flags: []")
+    lines = [
+        f"  - {{name: t{i}, given: {{{one}}}, expect: {{{two}}}}}"
+        for i, (one, two) in enumerate(zip(given, expect, strict=True))
+    ]
+    stepped = read_rule_tests(STEPPED, catalogue(), {"rules/s.test.yaml": "tests:\n" + "\n".join(lines)})
+    assert len(stepped) == len(given)
+    found = mutate(STEPPED, catalogue(), stepped).tried
+    settings = {one.mutant.text: one.survived for one in found if one.mutant.kind == "setting"}
+    assert settings == {
+        "rule grad: `needs` grad_norm left out": False,
+        "rule entropy: `needs` entropy left out": False,
+        "rule spike: judge new made any": False,
+        "rule untold: judge latest made any": False,
+    }
