@@ -7,7 +7,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench import backtests, cli, latency
@@ -80,6 +80,7 @@ def engine_rows(quick: bool) -> Iterator[Row]:
         found[size] = interleaved(TURNS, size, repeats)
         yield from _sized(size, found[size])
     yield from _grown(found)
+    yield from _shipped(SIZES[:2] if quick else SIZES)
 
 
 def _sized(size: int, samples: Mapping[str, Sample]) -> Iterator[Row]:
@@ -113,6 +114,17 @@ def _grown(found: Mapping[int, Mapping[str, Sample]]) -> Iterator[Row]:
         yield Row(f"{engine}: from {first:,} to {last:,} jobs", measured, "at most 1.2 x", growth <= 1.2)
     for engine in ("native", "checked"):
         yield _memory(engine, last, found[last][engine])
+
+
+def _shipped(sizes: Sequence[int]) -> Iterator[Row]:
+    """The shipped rules over jobs of which one in five has a window of steps."""
+    samples = [in_turn("shipped", (size,), 1 if size == SIZES[-1] else 3)[0] for size in sizes]
+    for size, sample in zip(sizes, samples, strict=True):
+        speed = f"{sample.cpu / size * 1e6:.0f} us cpu a job, {sample.peak_mb:.0f} MB"
+        yield Row(f"{size:,} jobs: shipped rules, steps and verdicts", speed, "", None)
+    growth = (samples[-1].cpu / sizes[-1]) / (samples[0].cpu / sizes[0])
+    what = f"shipped rules: from {sizes[0]:,} to {sizes[-1]:,} jobs"
+    yield Row(what, f"{growth:.2f} x a job by cpu", "at most 1.2 x", growth <= 1.2)
 
 
 def _memory(engine: str, size: int, sample: Sample) -> Row:

@@ -89,6 +89,24 @@ def clips(policy: ast.Policy, jobs: Sequence[Job]) -> Counts:
     return run(workload.flat(policy), jobs)
 
 
+def _shipped(policy: ast.Policy, jobs: Sequence[Job]) -> tuple[ast.Policy, World]:
+    """The shipped policy in place of the workload's, and as many jobs for it."""
+    from bench import shipped
+
+    return shipped.policy(), shipped.world(len(jobs))
+
+
+def shipped_verdicts(policy: ast.Policy, asked: tuple[ast.Policy, World]) -> Counts:
+    """Truths and verdicts by the shipped rules, series, features and signals of RL jobs included."""
+    from sweeprules.engine.evaluate.native import evaluate
+    from sweeprules.engine.evaluate.verdict import judge
+
+    own, world = asked
+    truths = evaluate(own, world)
+    judge(own, world, None, truths)
+    return {rule.id: len(truths.true(rule.id, rule.on)) for rule in own.rules.values()}
+
+
 ENGINES: Mapping[str, Measured] = {
     "native": Measured(_world, native),
     "verdicts": Measured(_world, verdicts),
@@ -96,6 +114,7 @@ ENGINES: Mapping[str, Measured] = {
     "checked": Measured(_world, checked),
     "plain-durable": Measured(_raw, plain_durable),
     "clips": Measured(_raw, clips),
+    "shipped": Measured(_shipped, shipped_verdicts),
 }
 
 
