@@ -104,6 +104,7 @@ def _tests(schema: Schema) -> Iterator[str]:
     parts = {"A rule test": schema["$defs"]["test"]}
     parts |= {f"`{name}` of a rule test": schema["$defs"]["test"]["properties"][name] for name in ("given", "expect")}
     parts |= {"A flag under `raised`": schema["$defs"]["raised"]}
+    parts["What a flag is `raised` with"] = schema["$defs"]["raised"]
     for title, part in parts.items():
         yield from _part(title, part)
     yield "Any other key of `given` is a kind or a relation, any other key of `expect` a fact that rules set or decide,"

@@ -73,7 +73,13 @@ def test_without_its_yaml_its_tests_fail(example: Path) -> None:
     assert status == 1, said
 
 
-@pytest.mark.parametrize("example", NAMES, indirect=True)
+SLOW = {"collapse-quorum"}
+"""Series are judged in a minute or more in each of the 10,000 worlds that tell whether a change is one."""
+
+
+@pytest.mark.parametrize(
+    "example", [pytest.param(name, marks=[pytest.mark.deep] * (name in SLOW)) for name in NAMES], indirect=True
+)
 def test_its_tests_notice_each_change_of_it(example: Path) -> None:
     status, said = run("test", "--mutate")
     assert status == 0, said
