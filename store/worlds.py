@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import sys
 import zlib
 from array import array
@@ -135,12 +136,12 @@ def pack(world: World) -> bytes:
         numbers.extend(relations.place(relation, relation) for relation in around.values())
     if sys.byteorder != "little":
         numbers.byteswap()
-    text = dump(
-        {
-            "version": VERSION, "subjects": subjects,
-            "shapes": shapes.rows, "values": values.rows, "relations": relations.rows,
-        }
-    )  # fmt: skip
+    document = {
+        "version": VERSION, "subjects": subjects,
+        "shapes": shapes.rows, "values": values.rows, "relations": relations.rows,
+    }  # fmt: skip
+    # Keys are not sorted: a map keeps the order in which it was read.
+    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode("ascii")
     return _MAGIC + zlib.compress(len(text).to_bytes(8, "little") + text + numbers.tobytes(), 6)
 
 
@@ -162,9 +163,12 @@ def _parts(data: bytes) -> tuple[dict[str, Any], Sequence[int]]:
     if not data.startswith(_MAGIC):
         raise CodecError("not a kept world")
     try:
-        whole = zlib.decompressobj().decompress(data[len(_MAGIC) :], MAX_UNPACKED)
+        stream = zlib.decompressobj()
+        whole = stream.decompress(data[len(_MAGIC) :], MAX_UNPACKED)
     except zlib.error as error:
         raise CodecError(f"not a kept world: {error}") from error
+    if not stream.eof or stream.unused_data:
+        raise CodecError("not a whole kept world")
     end = 8 + int.from_bytes(whole[:8], "little")
     document = load(whole[8:end])
     if not isinstance(document, dict) or document.get("version") != VERSION:
