@@ -1,0 +1,1 @@
+"""Readers of the numbers that training jobs print."""
