@@ -120,7 +120,7 @@ def kept(worlds: Worlds, key: str) -> Seen | None:
 
 def keep(worlds: Worlds, key: str, seen: Seen) -> Seen:
     """Keep it for the next backtest; returned as it will be found then."""
-    chosen = None if seen.chosen is None else [*sorted(seen.chosen)]
+    chosen: list[Json] | None = None if seen.chosen is None else [*sorted(seen.chosen)]
     head: dict[str, Json] = {
         "id": seen.id,
         "now": seen.now,
