@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sweeprules.engine.catalogue import FieldDef, KindDef
-from sweeprules.engine.facts import ABSENT, FactValue
+from sweeprules.engine.facts import ABSENT, FactValue, Value
 from sweeprules.engine.testwriting import value
 
 _SINGLE = frozenset({"job", "run", "cluster", "sweep", "filesystem", "credential"})
 """Kinds that a test about a job gives under their own name; of steps it gives a list."""
 _WIDTH = 56
-_IN_BUCKET = {
+_IN_BUCKET: dict[str, dict[str, FactValue]] = {
     "rl": {"bucket": "rl", "flavour": "agentic", "name": "rl__a2-8B"},
     "sft": {"bucket": "sft", "flavour": "registered", "name": "sft__delphi-9e19", "tags": ()},
     "datagen": {"bucket": "datagen", "flavour": "chunked", "name": "datagen__leetcode_chunk7", "tags": ()},
@@ -53,7 +53,7 @@ def _block(fields: Sequence[FieldDef], instead: dict[str, FactValue], first: str
         yield f"{text:<{_WIDTH}}  # {_type(spec)}"
 
 
-def _read(example: object, spec: FieldDef) -> FactValue:
+def _read(example: object, spec: FieldDef) -> Value:
     """An example of the schema as a fact."""
     if isinstance(example, str):
         return datetime.fromisoformat(example).timestamp() if spec.type == "time" else example

@@ -60,7 +60,10 @@ def test_routes_are_put_first_too() -> None:
         ),
         ("decide: {bucket: {fist: []}}\n", "site/ours.yaml:1:18: missing here: the key `first`"),
         ("decide: {bucket: {first: []}}\n", "site/ours.yaml:1:26: this list is empty (it needs at least one entry)"),
-        ("routes: {report: {first: [{otherwise: blocked, say: x}]}}\n", "site/ours.yaml:1:10: there is nothing under routes"),
+        (
+            "routes: {report: {first: [{otherwise: blocked, say: x}]}}\n",
+            "site/ours.yaml:1:10: there is nothing under routes",
+        ),
     ],
 )
 def test_what_can_stand_first_nowhere_is_a_mistake_at_its_place(site: str, message: str) -> None:
