@@ -155,9 +155,7 @@ def decode_subject(document: Json) -> Subject:
             ref=Ref(_text(whole, "kind"), _text(whole, "key")),
             facts={name: decode_fact(value) for name, value in _mapping(whole["facts"], "facts").items()},
             sources={name: table[place] for name, place in places.items()},
-            relations={
-                name: decode_relation(item) for name, item in _mapping(whole["relations"], "relations").items()
-            },
+            relations={name: decode_relation(item) for name, item in _mapping(whole["relations"], "relations").items()},
             judged=bool(whole["judged"]),
         )
     except (KeyError, IndexError, TypeError, ValueError) as error:

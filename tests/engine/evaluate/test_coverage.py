@@ -29,8 +29,7 @@ exemptions:
 
 def shown(*tests: str) -> Coverage:
     text = "tests:\n" + "".join(
-        f"  - {{name: t{i}, given: {{job: {test}}}, expect: {{flags: []}}}}\n"
-        for i, test in enumerate(tests)
+        f"  - {{name: t{i}, given: {{job: {test}}}, expect: {{flags: []}}}}\n" for i, test in enumerate(tests)
     )
     read = read_rule_tests(POLICY, catalogue(), {"rules/t.test.yaml": text})
     assert len(read) == len(tests)
