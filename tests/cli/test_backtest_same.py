@@ -178,7 +178,7 @@ def check(cassettes: Sequence[Path], old: Sequence[Edit] | None, new: Sequence[E
         assert list((root / "worlds").glob("*.world"))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(old=st.none() | st.lists(EDITS, max_size=2), new=st.lists(EDITS, min_size=1, max_size=3))
 def test_a_backtest_says_what_two_full_replays_say(
     cassettes: list[Path], old: list[Edit] | None, new: list[Edit]
