@@ -53,7 +53,7 @@ def rule(*made: dict[str, Any]) -> st.SearchStrategy[Edit]:
     return st.sampled_from(made).map(lambda one: {"rules": [one]})
 
 
-OFF = ("live.stale-log", "live.wedge-by-silence", "live.wedge-by-two-signs", "live.bringup-stuck")
+OFF = ("live.stale-log", "live.wedge-by-silence", "live.wedge-by-two-signs", "live.bringup")
 SILENT = {"all": [{"state": "RUNNING"}, {"log_age": {"gt": "$tried_age"}}]}
 
 
