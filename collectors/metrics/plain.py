@@ -1,0 +1,121 @@
+"""Lines of metrics of trainers without a mirror line: a dictionary with a reward, `key=value`, `key:value`, a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any
+
+from sweeprules.collectors.logs.lines import Chunk
+from sweeprules.collectors.metrics.bars import bare_frame, count, line_end, line_start
+from sweeprules.collectors.metrics.mirror import MIRROR, Record, number, parse
+
+_AFTER = 1 << 15
+"""Bytes before a dictionary in which the bar that counts its step is looked for."""
+_VALUE = r"[-+]?(?:[Nn]a[Nn]|[Ii]nf(?:inity)?|(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+_EQUALS = re.compile(rf"(?<![^\s|,])([A-Za-z_][\w/.\-]{{0,99}})=({_VALUE})(?=[\s,|]|$)")
+_COLON = re.compile(rf"(?:^|\s)([A-Za-z_@][\w/.\-@]{{0,119}}):({_VALUE})(?=\s|$)")
+_CELL = re.compile(rf"\|\s*([A-Za-z][\w \-/().]{{0,60}}?)\s*:\s*({_VALUE})\s*(?=\|)")
+_ITERATION = re.compile(r"\biteration\s+(\d{1,12})\s*/\s*(\d{1,12})\s*(?=\|)")
+_COLON_STEP = re.compile(r"(?:^|\s)step:(\d{1,15})\s+-\s")
+_EQUALS_STEP = re.compile(r"(?<![^\s|,])(?:global_)?step=(\d{1,15})(?:/(\d{1,15}))?(?=[\s,|]|$)")
+_STEPS = ("global_step", "step", "global_step/max_steps")
+
+
+def rows(chunk: Chunk, low: int, keys: AbstractSet[str]) -> Iterator[Record]:
+    """Such lines from a place on, in their order; those without any of `keys` are passed over.
+
+    A record without a step is one whose trainer prints none and draws no bar before it.
+    """
+    found = [record for literal, read in _KINDS for record in _lines(chunk, low, literal, read, keys)]
+    yield from sorted(found, key=lambda record: record.at)
+
+
+_Read = Callable[[Chunk, int, int, str], Record | None]
+
+
+def _lines(chunk: Chunk, low: int, literal: bytes, read: _Read, keys: AbstractSet[str]) -> Iterator[Record]:
+    text = chunk.text
+    at = text.find(literal, low)
+    while at >= 0:
+        start, high = line_start(text, at, chunk.begin), line_end(text, at)
+        if high < len(text) and text.find(MIRROR, start, high) < 0:
+            record = read(chunk, start, high, text[start:high].decode("utf-8", "replace"))
+            if record is not None and (record.data is None or not keys.isdisjoint(record.data)):
+                yield record
+        at = text.find(literal, max(high, at + 1))
+
+
+def _dictionary(chunk: Chunk, start: int, end: int, line: str) -> Record | None:
+    """A trainer's dictionary with a reward: `{'loss': 0.0, 'reward': 0.41, ...}`."""
+    brace = line.find("{'")
+    data = parse(line[brace:]) if brace >= 0 else None
+    if data is None:
+        return Record(None, start, end, "row", None) if brace >= 0 and "'loss'" in line else None
+    step, total = _own_step(data)
+    if step is None:
+        frame = bare_frame(chunk.text, max(chunk.begin, start - _AFTER), start + max(brace, 0))
+        step, total = (frame.n, frame.m) if frame is not None else (None, None)
+    return Record(step, start, end, "row", data, total)
+
+
+def _own_step(data: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    for key in _STEPS:
+        raw = data.get(key)
+        if isinstance(raw, str) and "/" in raw:
+            first, _, second = raw.partition("/")
+            n, m = number(first), number(second)
+            if isinstance(n, int) and isinstance(m, int):
+                return n, m
+        value = number(raw) if raw is not None else None
+        if isinstance(value, int | float) and value >= 0 and value == int(value):
+            return int(value), None
+    return None, None
+
+
+def _equals(chunk: Chunk, start: int, end: int, line: str) -> Record | None:
+    """`step=118 reward=0.311 grad_norm=0.42`."""
+    step = _EQUALS_STEP.search(line)
+    if step is None:
+        return None
+    data = dict(_EQUALS.findall(line))
+    return Record(int(step[1]), start, end, "row", data, int(step[2]) if step[2] else None)
+
+
+def _colon(chunk: Chunk, start: int, end: int, line: str) -> Record | None:
+    """`step:12 - actor/entropy:0.41 - actor/grad_norm:0.2`."""
+    step = _COLON_STEP.search(line)
+    if step is None:
+        return None
+    return Record(int(step[1]), start, end, "row", dict(_COLON.findall(line, step.start())))
+
+
+def _table(chunk: Chunk, start: int, end: int, line: str) -> Record | None:
+    """` iteration  5426/ 250000 | learning rate: 3E-04 | grad norm: 0.3 |`."""
+    found = _ITERATION.search(line)
+    if found is None:
+        return None
+    data = {name.strip(): value for name, value in _CELL.findall(line, found.end())}
+    return Record(int(found[1]), start, end, "row", data, count(found[2]))
+
+
+_KINDS: tuple[tuple[bytes, _Read], ...] = (
+    (b"'reward':", _dictionary),
+    (b"step=", _equals),
+    (b"step:", _colon),
+    (b" iteration ", _table),
+)
+
+
+def numbered(records: list[Record], last: int) -> list[Record]:
+    """The records with a step each: one that prints none counts on from the one before it."""
+    found = []
+    for record in records:
+        if record.step is None and record.data is not None:
+            record = replace(record, step=last + 1)
+        if record.step is not None:
+            last = record.step
+        found.append(record)
+    return found
