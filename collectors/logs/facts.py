@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
-from sweeprules.collectors.logs.failure import Raised, first_error_facts, tracebacks
+from sweeprules.collectors.logs.candidates import read_causes
+from sweeprules.collectors.logs.causes import Causes
+from sweeprules.collectors.logs.failure import first_error_facts
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
-from sweeprules.collectors.logs.scan import Match, Matcher, Scan, carry, line_counts, match_line, scan
+from sweeprules.collectors.logs.scan import Matcher, Scan, carry, line_counts, match_line, scan
+from sweeprules.collectors.logs.traces import Raised, tracebacks
 from sweeprules.collectors.prior import LineMemo, LogMemo
 from sweeprules.engine.facts import ABSENT, Absent, FactValue, Interval, Reason, Unknown
 from sweeprules.engine.observation import Observation
@@ -57,6 +60,8 @@ class LogReading:
     """The line behind a fact, by the fact's name without its last part (`lines.NAME`), or its whole name."""
     raised: tuple[Raised, ...] = ()
     progressed: bool = False
+    causes: Causes | None = None
+    """What went wrong by this log alone; None when it was not read."""
 
 
 def window(stat: FileStat, memo: LogMemo | None, started: float | None) -> tuple[int, int]:
@@ -99,7 +104,9 @@ def _nowhere(location: Absent | Unknown, matchers: Sequence[Matcher]) -> dict[st
 
 
 def _unread(why: Absent | Unknown, matchers: Sequence[Matcher]) -> dict[str, FactValue]:
-    facts: dict[str, FactValue] = dict.fromkeys(("fault_lines", "benign_lines", "heartbeats_only"), why)
+    facts: dict[str, FactValue] = dict.fromkeys(
+        ("fault_lines", "benign_lines", "heartbeats_only", "elastic_summary"), why
+    )
     for matcher in matchers:
         names = ("count", "time", *matcher.pattern.fields)
         facts |= {f"lines.{matcher.pattern.name}.{name}": why for name in names}
@@ -158,17 +165,18 @@ def _read(
     from_start = tail.start == 0 or (kept is not None and kept.from_start and not gap)
     carried = carry(kept.lines if kept else {}, reading)
     raised = tuple(tracebacks(chunk))
+    causes = read_causes(chunk, raised, matchers, found.path, zone, found.stat.mtime)
     facts |= {
         "log.cut": gap or tail.observation.cut > 0,
         "log.last_time": _last_time(reading),
         "heartbeats_only": EMPTY if reading.heartbeats_only is None else reading.heartbeats_only,
         **_pattern_facts(carried, matchers, whole=from_start),
-        **first_error_facts(raised, _faults(reading, matchers), found.path, zone, whole=tail.start == 0),
+        **first_error_facts((causes,), whole=tail.start == 0),
     }
     until = _read_until(data, tail.start, reading)
     stat = found.stat
     memo = LogMemo(found.path, found.source, stat.device, stat.inode, until, started, carried, from_start)
-    return LogReading(MappingProxyType(facts), memo, _quotes(reading, matchers), raised, reading.progressed)
+    return LogReading(MappingProxyType(facts), memo, _quotes(reading, matchers), raised, reading.progressed, causes)
 
 
 def _quotes(reading: Scan, matchers: Sequence[Matcher]) -> dict[str, str]:
@@ -194,11 +202,6 @@ def _last_time(reading: Scan) -> FactValue:
     if reading.heartbeats_only is None:
         return EMPTY
     return Unknown(Reason.NOT_READ, "no line at the end of the log carries a time")
-
-
-def _faults(reading: Scan, matchers: Sequence[Matcher]) -> list[Match]:
-    names = {matcher.pattern.name for matcher in matchers if matcher.pattern.kind == "fault"}
-    return [match for name, match in reading.first.items() if name in names]
 
 
 def _pattern_facts(lines: Mapping[str, LineMemo], matchers: Sequence[Matcher], *, whole: bool) -> dict[str, FactValue]:

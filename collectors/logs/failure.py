@@ -3,115 +3,49 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from zoneinfo import ZoneInfo
+from collections.abc import Mapping, Sequence
 
-from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
-from sweeprules.collectors.logs.scan import Match
+from sweeprules.collectors.logs.causes import Cause, Causes, first_cause
+from sweeprules.collectors.logs.traces import WRAPPERS, Raised
 from sweeprules.collectors.prior import SignatureMemo
 from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
 
-_RANK = re.compile(r"^\[(?:rank|default)(?P<rank>\d+)\]:\s?")
-_START = "Traceback (most recent call last)"
-_FRAME = re.compile(r'^\s+File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
-_RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
-_FOREIGN = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen")
-WRAPPERS = frozenset({"ChildFailedError", "CalledProcessError", "SystemExit", "RayTaskError", "KeyboardInterrupt"})
-"""Exceptions that only say that another process failed (domain page, F5)."""
 BUCKET = 0.10
 """Width of the elapsed times that a signature shows as one; which deaths are alike is the policy's to say."""
 SECONDS = 2.0
 """Seconds by which two elapsed times may always differ: schedulers count whole ones, from either end."""
-_MESSAGE = 300
-MAX_FRAMES = 400
-MAX_TRACEBACKS = 50
+_NAMES = ("rank", "type", "message", "path", "position", "time")
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """One traceback's end: type without its module, message, innermost frame of own code, rank (None: not printed)."""
+def first_error_facts(logs: Sequence[Causes], *, whole: bool) -> dict[str, FactValue]:
+    """`first_error.*` and `elastic_summary` by what was read of all logs of a job, its main log first.
 
-    type: str
-    message: str
-    frame: str
-    rank: int | None
-    line: Line
-
-
-def tracebacks(chunk: Chunk) -> list[Raised]:
-    """The tracebacks of a chunk whose last line was read, in order; the first and the last of very many."""
-    starts: list[int] = []
-    at = chunk.text.find(_START.encode(), chunk.begin)
-    while at >= 0:
-        starts.append(at)
-        at = chunk.text.find(_START.encode(), at + 1)
-    if len(starts) > 2 * MAX_TRACEBACKS:
-        starts = starts[:MAX_TRACEBACKS] + starts[-MAX_TRACEBACKS:]
-    found = (_traceback(islice(chunk.lines(chunk.bounds(at)[0]), MAX_FRAMES)) for at in starts)
-    return [raised for raised in found if raised is not None]
-
-
-def _traceback(lines: Iterator[Line]) -> Raised | None:
-    first = next(lines, None)
-    if first is None or _START not in first.text:
-        return None
-    before = first.text[: first.text.index(_START)]
-    rank = _RANK.match(first.text)
-    frame = ""
-    for line in lines:
-        text = _RANK.sub("", line.text.removeprefix(before)) if before else _RANK.sub("", line.text)
-        if text.startswith((" ", "\t")):
-            frame = _own(text) or frame
-            continue
-        ended = _RAISED.match(text)
-        if ended is None:
-            return None
-        kind = ended["type"].rpartition(".")[2]
-        return Raised(kind, (ended["message"] or "")[:_MESSAGE], frame, int(rank["rank"]) if rank else None, line)
-    return None
-
-
-def _own(text: str) -> str:
-    found = _FRAME.match(text)
-    if found is None or any(part in found["file"] for part in _FOREIGN):
-        return ""
-    return f"{found['file'].rpartition('/')[2]}:{found['function']}"
-
-
-def first_error_facts(
-    raised: Sequence[Raised], faults: Iterable[Match], path: str, zone: ZoneInfo, *, whole: bool
-) -> dict[str, FactValue]:
-    """The earliest real cause: a traceback that is no wrapper, or a fault line. Unknown `cut` unless all was read."""
-    names = ("rank", "type", "message", "path", "position", "time")
+    `whole` says that every byte of them was read. Otherwise what comes first is unknown (`cut`), and a summary that
+    was not seen too. Absent: all was read, and no real cause is there.
+    """
+    seen = any(log.summary for log in logs)
+    cut = Unknown(Reason.CUT, "the log's beginning was not read")
+    summary: FactValue = True if seen else False if whole else cut
     if not whole:
-        return {f"first_error.{name}": Unknown(Reason.CUT, "the log's beginning was not read") for name in names}
-    real = [error for error in raised if error.type not in WRAPPERS]
-    line = min((match.line for match in faults), key=lambda line: line.position, default=None)
-    error = min(real, key=lambda error: error.line.position, default=None)
-    if error is None and line is None:
-        return {f"first_error.{name}": ABSENT for name in names}
-    if error is not None and (line is None or error.line.position <= line.position):
-        return _cause(error.line, error.type, error.message, error.rank, path, zone)
-    assert line is not None
-    rank = _RANK.match(line.text)
-    return _cause(line, None, line.text[:_MESSAGE], int(rank["rank"]) if rank else None, path, zone)
-
-
-def _cause(
-    line: Line, kind: str | None, message: str, rank: int | None, path: str, zone: ZoneInfo
-) -> dict[str, FactValue]:
-    moment = printed_time(line.text, zone)
+        return {**{f"first_error.{name}": cut for name in _NAMES}, "elastic_summary": summary}
+    cause = first_cause(logs)
+    if cause is None:
+        return {**{f"first_error.{name}": ABSENT for name in _NAMES}, "elastic_summary": summary}
+    untold = Unknown(Reason.NOT_READ, "the line carries no time")
     return {
-        "first_error.rank": ABSENT if rank is None else rank,
-        "first_error.type": kind or ABSENT,
-        "first_error.message": message,
-        "first_error.path": path,
-        "first_error.position": line.position,
-        "first_error.time": Unknown(Reason.NOT_READ, "the line carries no time") if moment is None else moment,
+        "first_error.rank": ABSENT if cause.rank is None else cause.rank,
+        "first_error.type": cause.type,
+        "first_error.message": _message(cause),
+        "first_error.path": cause.path,
+        "first_error.position": cause.position,
+        "first_error.time": untold if cause.time is None else cause.time,
+        "elastic_summary": summary,
     }
+
+
+def _message(cause: Cause) -> str:
+    """The line, with the number of ranks on which the same operation timed out."""
+    return f"{cause.message} (on {len(cause.ranks)} ranks)" if len(cause.ranks) > 1 else cause.message
 
 
 def signature(facts: Mapping[str, FactValue], raised: Sequence[Raised]) -> SignatureMemo | None:

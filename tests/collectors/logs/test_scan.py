@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeprules.collectors.logs.failure import alike, first_error_facts, signature, signature_text, tracebacks
+from sweeprules.collectors.logs.failure import alike, signature, signature_text
 from sweeprules.collectors.logs.lines import MAX_LINE, Chunk, printed_time, split_lines
 from sweeprules.collectors.logs.scan import match_line, prepare, scan
+from sweeprules.collectors.logs.traces import tracebacks
 from sweeprules.collectors.prior import SignatureMemo
-from sweeprules.engine.facts import ABSENT
 from tests.collectors.slurm.sweeps import PATTERNS, pattern
 
 UTC = ZoneInfo("UTC")
@@ -174,32 +174,6 @@ def test_ranks_and_prefixes_are_seen_through():
 
 def test_a_traceback_without_an_end_is_none():
     assert tracebacks(lines_of(*TRACE[:4])) == []
-
-
-def test_the_first_real_cause_is_no_wrapper():
-    wrapped = ("Traceback (most recent call last):", '  File "/w/run.py", line 1, in main', "RayTaskError: x")
-    lines = lines_of(*wrapped, *TRACE)
-    facts = first_error_facts(tracebacks(lines), [], "/w/x.out", UTC, whole=True)
-    assert facts["first_error.type"] == "OutOfMemoryError"
-    assert facts["first_error.position"] == len("\n".join((*wrapped, *TRACE[:-1]))) + 1
-    assert facts["first_error.path"] == "/w/x.out"
-
-
-def test_a_fault_line_before_the_traceback_is_the_cause():
-    lines = lines_of("Watchdog caught collective operation timeout", *TRACE)
-    reading = scan(lines, MATCHERS, UTC)
-    facts = first_error_facts(tracebacks(lines), reading.first.values(), "/w/x.out", UTC, whole=True)
-    assert facts["first_error.type"] is ABSENT
-    assert facts["first_error.message"] == "Watchdog caught collective operation timeout"
-
-
-def test_without_the_beginning_no_cause_is_the_first():
-    facts = first_error_facts(tracebacks(lines_of(*TRACE)), [], "/w/x.out", UTC, whole=False)
-    assert {value.reason for value in facts.values()} == {"cut"}
-
-
-def test_no_error_is_absent():
-    assert first_error_facts([], [], "/w/x.out", UTC, whole=True)["first_error.type"] is ABSENT
 
 
 def test_signatures():
