@@ -14,16 +14,8 @@ from sweeprules.collectors.metrics.phases import DONE, open_timer
 from sweeprules.collectors.metrics.state import State
 
 _TOTAL = re.compile(rb"(?:Total training steps:[ \t]*|[Mm]ax training steps \()(?P<m>\d[\d,]{0,14})(?![\d,])")
-_RESUMES = (
-    (
-        b"Resumed training from global_step",
-        re.compile(rb"Resumed training from global_step[ \t:=]*(?P<n>\d{1,15})(?!\d)"),
-    ),
-    (
-        b"complete checkpoint state from",
-        re.compile(rb"complete checkpoint state from global_step_(?P<n>\d{1,15})(?!\d)"),
-    ),
-)
+_RESUMED = re.compile(rb"(?:Resumed training|complete checkpoint state) from global_step[ \t:=_]*(?P<n>\d{1,15})(?!\d)")
+_RESUMES = (b"Resumed training from global_step", b"complete checkpoint state from")
 _AT_END = re.compile(rb"Resumed at global_step (?P<n>\d{1,15}) >= max training steps")
 _OVER = (b"run is already COMPLETE", b"Training already complete on resume", b"already at/past max_steps")
 _SAVED = re.compile(rb"saved checkpoint for global_step_(?P<n>\d{1,15})(?!\d)")
