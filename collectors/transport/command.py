@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from sweeprules.engine.observation import Failure
 
@@ -17,13 +17,15 @@ class Command:
     """One command as an argument list; `items` reach `xargs -0` by standard input, each ended by a NUL.
 
     `timeout` is in seconds, None means the cluster's `command_timeout`. `max_bytes` bounds stdout: what is printed
-    beyond it is dropped where it is printed, and the command ends early with SIGPIPE (exit 141).
+    beyond it is dropped where it is printed, and the command ends early with SIGPIPE (exit 141). `keep` says which end
+    stays: with `end` the command runs to its own end, and the first bytes are the ones that are dropped.
     """
 
     argv: tuple[str, ...]
     items: tuple[str, ...] = ()
     timeout: float | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
+    keep: Literal["start", "end"] = "start"
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def _answer(
         started_at=raw.started_at,
         duration=raw.duration,
         exit=frame.exit,
-        stdout=masked(frame.stdout[: command.max_bytes]),
+        stdout=masked(_kept(frame.stdout, command)),
         stderr=masked(frame.stderr),
         noise=noise,
         cut=cut,
@@ -92,6 +92,12 @@ def _answer(
         detail=detail,
         remote_clock=clock,
     )
+
+
+def _kept(stdout: bytes, command: Command) -> bytes:
+    if command.keep == "end":
+        return stdout[max(0, len(stdout) - command.max_bytes) :]
+    return stdout[: command.max_bytes]
 
 
 def _clock(frame: Frame) -> float | None:

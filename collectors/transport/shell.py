@@ -40,8 +40,8 @@ _EXPORT = (
     "GIT_CONFIG_VALUE_0=false GIT_CONFIG_KEY_1=core.hooksPath GIT_CONFIG_VALUE_1=/dev/null"
 )
 
-# r INDEX STDOUT_LIMIT STDERR_LIMIT SECONDS PROGRAM [ARGUMENT...]
-# Status, stdout and stderr leave the command by three pipes; the status is known once both heads have ended. What is
+# r INDEX HEAD_OR_TAIL STDOUT_LIMIT STDERR_LIMIT SECONDS PROGRAM [ARGUMENT...]
+# Status, stdout and stderr leave the command by three pipes; the status is known once both readers have ended. What is
 # complained beyond the limit is swallowed, not refused: a broken pipe on stderr would end a command with good output.
 _PRELUDE = """\
 export %(export)s
@@ -49,12 +49,12 @@ unset %(unset)s
 exec 5>&1 6>&2
 t=
 r() {
-i=$1 o=$2 e=$3 k=$4
-shift 4
+i=$1 w=$2 o=$3 e=$4 k=$5
+shift 5
 printf '\\n@%%s o %%s\\n' "$n" "$i"
 printf '\\n@%%s o %%s\\n' "$n" "$i" >&2
 if [ -n "$t" ] && [ "$k" != 0 ]; then set -- timeout -k 2 "$k" "$@"; else set -- command "$@"; k=0; fi
-s=$({ { { "$@" 3>&- 4>&- 5>&- 6>&-; echo "$?" >&3; } 2>&4 | head -c "$o" >&5; } 4>&1 |
+s=$({ { { "$@" 3>&- 4>&- 5>&- 6>&-; echo "$?" >&3; } 2>&4 | "$w" -c "$o" >&5; } 4>&1 |
 { head -c "$e" >&6; cat >/dev/null; }; } 3>&1)
 printf '\\n@%%s c %%s %%s %%s\\n' "$n" "$i" "${s:-x}" "$k"
 printf '\\n@%%s c %%s\\n' "$n" "$i" >&2
@@ -89,7 +89,8 @@ def script(batch: Sequence[Command], word: str, allowed: AllowList) -> bytes:
 def _line(index: int, command: Command) -> str:
     seconds = 0 if command.timeout is None else max(1, math.ceil(command.timeout))
     # One byte more than is kept proves that something was dropped.
-    call = f"r {index} {command.max_bytes + 1} {MAX_STDERR} {seconds} {shlex.join(command.argv)}"
+    reader = "tail" if command.keep == "end" else "head"
+    call = f"r {index} {reader} {command.max_bytes + 1} {MAX_STDERR} {seconds} {shlex.join(command.argv)}"
     if not command.items:
         return f"{call} </dev/null"
     return f"printf '%s\\0' {shlex.join(command.items)} | {call}"
