@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -10,10 +11,11 @@ from sweeprules.cli.held import HOLDS, to_data
 from sweeprules.cli.reads import relations
 from sweeprules.cli.sweep import Start, Swept
 from sweeprules.handoffs.identity import path_of
-from sweeprules.store.cassette import Cassette
+from sweeprules.store.cassette import MAX_FILE, Cassette
 from sweeprules.store.codec import Json
 from sweeprules.store.db import Store
-from sweeprules.store.files import write_atomic
+from sweeprules.store.errors import StoreError
+from sweeprules.store.files import read_bounded, write_atomic
 from sweeprules.store.kept import SweepInfo, SweepRecord
 from sweeprules.store.policies import KeptPolicy, save_policy
 
@@ -78,6 +80,17 @@ def keep(store: Store, state: Path, start: Start, swept: Swept) -> None:
         )
     )
     store.prune(start.now, site.keep_sweeps, site.keep_cassettes)
+
+
+def keep_world(store: Store, state: Path, start: Start, swept: Swept) -> None:
+    """Keep what the sweep read in the form that a backtest looks for; raises nothing, for it can be made again."""
+    from sweeprules.cli.looking import keep_live
+    from sweeprules.store.worlds import FOLDER, Worlds
+
+    with contextlib.suppress(StoreError, OSError):
+        path = store.cassette_path(start.id)
+        if path is not None:
+            keep_live(Worlds(state / FOLDER), read_bounded(path, MAX_FILE), start, swept)
 
 
 def save_reproducer(state: Path, start: Start, swept: Swept) -> Path | None:

@@ -16,7 +16,7 @@ from sweeprules.cli.cadence import READ
 from sweeprules.cli.choosing import BUCKET, suspecting
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.starting import replay_start, with_engine
-from sweeprules.cli.sweep import Looked, Start, look
+from sweeprules.cli.sweep import Looked, Start, Swept, look
 from sweeprules.cli.worlds import suspects_by_cluster
 from sweeprules.collectors.prior import Prior
 from sweeprules.engine.evaluate.reuse import gist, reading
@@ -31,6 +31,8 @@ from sweeprules.store.worlds import Worlds
 PATIENCE = 600.0
 """Seconds for one cassette under one rule set."""
 POLICY = "policy_sha256"
+ENGINE, NATIVE = "engine", "native"
+"""A backtest judges by the native evaluator, whatever judged the sweep."""
 _CODE = ("engine", "collectors", "store", "cli")
 
 
@@ -72,7 +74,7 @@ class Reader:
         """
         started = time.monotonic()
         try:
-            start = with_engine(replay_start(loaded, self.tape, started + PATIENCE), "native")
+            start = with_engine(replay_start(loaded, self.tape, started + PATIENCE), NATIVE)
             Prior.from_data(start.before.site.get("collectors") or {})  # type: ignore[arg-type]
             holds: Any = start.before.site.get(held.HOLDS) or {}
             held.from_data(holds)
@@ -94,8 +96,9 @@ class Reader:
 
 
 def _anyones(world: World) -> World:
-    """The world without the name of the policy that it was first read for."""
-    heads = {s.ref: replace(s, facts={**s.facts, POLICY: ""}) for s in world.subjects.values() if s.ref.kind == "sweep"}
+    """The world without the names of the policy that it was first read for and of the engine that judged it then."""
+    none = {POLICY: "", ENGINE: NATIVE}
+    heads = {s.ref: replace(s, facts={**s.facts, **none}) for s in world.subjects.values() if s.ref.kind == "sweep"}
     return World({**world.subjects, **heads})
 
 
@@ -129,6 +132,21 @@ def keep(worlds: Worlds, key: str, seen: Seen) -> Seen:
         "holds": dict(seen.holds),
     }
     return replace(seen, world=worlds.put(key, head, seen.world))
+
+
+def keep_live(worlds: Worlds, cassette: bytes, start: Start, swept: Swept) -> None:
+    """Keep the world of a sweep that has just been made, so that even the first backtest finds it.
+
+    A sweep that a replay could not make again is not kept.
+    """
+    if not swept.repeatable:
+        return
+    last = start.before.last
+    holds: Any = start.before.site.get(held.HOLDS) or {}
+    world = _anyones(swept.world)
+    seen = Seen(start.id, start.now, last.id if last is not None else "", start.chosen, holds, world)
+    keep(worlds, key_of(cassette, site_key(start.loaded)), seen)
+    worlds.prune()
 
 
 # ---------------------------------------------------------------- what a world depends on

@@ -178,11 +178,12 @@ def _report(loaded: Loaded, request: Request, start: Start, swept: Swept) -> str
 
 def _keep(store: Store, state: Path, start: Start, swept: Swept) -> str:
     """Keeps the sweep; why it could not be, after clusters were read: then its report is printed all the same."""
-    from sweeprules.cli.keeping import keep
+    from sweeprules.cli.keeping import keep, keep_world
     from sweeprules.store.errors import StoreError
 
     try:
         keep(store, state, start, swept)
+        keep_world(store, state, start, swept)
     except StoreError as error:
         return str(error)
     return ""

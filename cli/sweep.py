@@ -89,6 +89,8 @@ class Swept:
     complete: bool
     reproducer: Mapping[str, object] | None
     notes: tuple[str, ...]
+    repeatable: bool
+    """False where time ran out or a cluster's gathering broke off: a replay has the answers, and not the wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,12 @@ class Looked:
     def heads(self) -> tuple[ClusterHead, ...]:
         """The clusters in order of their names."""
         return tuple(sorted((one.head for one in self.seen), key=lambda head: head.name))
+
+    @property
+    def repeatable(self) -> bool:
+        """True when no wait ran out, so that the recorded answers make the same world again."""
+        broken = any(one.gathered is None and one.head.status == "unreachable" for one in self.seen)
+        return not broken and not any(one.gathered.late for one in self.seen if one.gathered is not None)
 
 
 def sweep(start: Start) -> Swept:
@@ -326,6 +334,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         complete,
         decided.reproducer,
         decided.notes,
+        looked.repeatable,
     )
 
 
