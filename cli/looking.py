@@ -14,6 +14,7 @@ from typing import Any
 from sweeprules.cli import held
 from sweeprules.cli.cadence import READ
 from sweeprules.cli.choosing import BUCKET, suspecting
+from sweeprules.cli.deciding import Engine
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.starting import replay_start, with_engine
 from sweeprules.cli.sweep import Looked, Start, Swept, look
@@ -31,7 +32,8 @@ from sweeprules.store.worlds import Worlds
 PATIENCE = 600.0
 """Seconds for one cassette under one rule set."""
 POLICY = "policy_sha256"
-ENGINE, NATIVE = "engine", "native"
+ENGINE = "engine"
+NATIVE: Engine = "native"
 """A backtest judges by the native evaluator, whatever judged the sweep."""
 _CODE = ("engine", "collectors", "store", "cli")
 
