@@ -12,7 +12,7 @@ from sweeprules.collectors.logs.fallout import death_report, is_fallout, is_quie
 from sweeprules.collectors.logs.lines import Chunk, Line
 from sweeprules.collectors.logs.moments import moment
 from sweeprules.collectors.logs.scan import Matcher, match_line
-from sweeprules.collectors.logs.traces import START, WRAPPERS, Raised
+from sweeprules.collectors.logs.traces import START, WRAPPERS, Raised, rank_of
 
 SURVIVED = 3
 """Rows of results behind an error after which it counts as survived: the program went on."""
@@ -20,7 +20,6 @@ MAX_LINES = 512
 """Lines that are looked at for one pattern in one reading, from its beginning and from its end."""
 _MESSAGE = 300
 _BEFORE = 120
-_RANK = re.compile(r"\[(?:rank|default)(?P<a>\d{1,9})\]|\bRank (?P<b>\d{1,9})\]")
 _WORK = re.compile(r"WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?OpType=(?P<op>\w+)")
 _SUMMARY = (b"Root Cause (first observed failure)", b"ChildFailedError")
 _NATIVE = b"(most recent call first)"
@@ -131,9 +130,8 @@ class _Reader:
         named = self._named(text)
         if named is None or is_fallout(text) or is_quiet(text[: named[1]]) or self._is_code(line):
             return None
-        rank = _RANK.search(text)
         work = _WORK.search(text)
-        number = None if rank is None else int(rank["a"] or rank["b"])
+        number = rank_of(text)
         return Cause(
             named[0],
             text[:_MESSAGE].strip(),

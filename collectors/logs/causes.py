@@ -9,6 +9,7 @@ from typing import Any
 
 from sweeprules.collectors.logs.completion import Completion
 from sweeprules.collectors.logs.lines import Line
+from sweeprules.collectors.logs.traces import rank_of
 
 TEARDOWN = "teardown"
 """The type of what was printed after the work was done and saved."""
@@ -114,7 +115,11 @@ def first_cause(logs: Sequence[Causes]) -> Cause | None:
     if after is not None:
         return replace(after, type=TEARDOWN)
     trouble = done.completion.trouble
-    return None if trouble is None else Cause(TEARDOWN, trouble.text[:300], done.path, trouble.position)
+    return (
+        None
+        if trouble is None
+        else Cause(TEARDOWN, trouble.text[:300], done.path, trouble.position, rank_of(trouble.text))
+    )
 
 
 def _after_wall(log: Causes, cause: Cause) -> bool:

@@ -11,6 +11,8 @@ from sweeprules.collectors.logs.lines import Chunk, Line
 
 START = "Traceback (most recent call last)"
 RANK = re.compile(r"^\[(?:rank|default)(?P<rank>\d+)\]:\s?")
+_TOLD = re.compile(r"\[(?:rank|default)(?P<rank>\d+)\]:\s?")
+_ANY_RANK = re.compile(r"\[(?:rank|default)(?P<a>\d{1,9})\]|\bRank (?P<b>\d{1,9})\]")
 WRAPPERS = frozenset(
     {
         "ChildFailedError",
@@ -55,6 +57,12 @@ class Raised:
     head: Line | None = None
 
 
+def rank_of(text: str) -> int | None:
+    """The rank that a line names as its own, by torchrun's prefix or by NCCL's; None without any."""
+    found = _ANY_RANK.search(text)
+    return None if found is None else int(found["a"] or found["b"])
+
+
 def tracebacks(chunk: Chunk) -> list[Raised]:
     """The tracebacks of a chunk whose last line was read, in order; the first and the last of very many."""
     starts: list[int] = []
@@ -96,14 +104,16 @@ class _Head:
     @classmethod
     def of(cls, source: bytes, line: Line) -> _Head:
         before = line.text[: line.text.index(START)]
-        rank = RANK.match(line.text)
+        # A frame of a bar may stand before the rank too.
+        rank = next(iter(reversed(list(_TOLD.finditer(before)))), None)
+        number = rank["rank"] if rank else None
         if "Exception Group" in before:
-            return cls(source, rank["rank"] if rank else None, _GROUP, line)
-        rest = RANK.sub("", before)
+            return cls(source, number, _GROUP, line)
+        rest = before[rank.end() :] if rank else before
         prefix = None
         if rest.strip() and len(rest) <= _PREFIX and "%|" not in rest:
             prefix = re.compile(_DIGITS.sub(r"\\d+", re.escape(rest)))
-        return cls(source, rank["rank"] if rank else None, prefix, line)
+        return cls(source, number, prefix, line)
 
     def own(self, source: bytes, line: Line) -> str | None:
         """A line's text without what it begins with; None when another process wrote it."""
