@@ -220,9 +220,11 @@ def read_refused(
         reached = 0.0 if chunk.start == 0 else _first_time(chunk, zone)
     quote, lost = "", False
     for moment, line in _refused(chunk, zone):
-        quote = line[:300]
+        quote = quote or line[:300]
         if moment is None:
             lost = True
+        elif moment < now - HOUR:
+            break
         else:
             kept.add(int(moment // SLOT))
     recent = sorted(slot for slot in kept if now - HOUR < (slot + 1) * SLOT and slot * SLOT <= now)
@@ -242,14 +244,15 @@ def _slots(value: Json) -> Sequence[int]:
 
 
 def _refused(chunk: Chunk, zone: ZoneInfo) -> Iterator[tuple[float | None, str]]:
-    at = chunk.text.find(_TOKEN, chunk.begin)
+    """The lines with a refused token and their times, the newest first."""
+    at = chunk.text.rfind(_TOKEN, chunk.begin)
     seen = 0
     while at >= 0 and seen < _AT_MOST:
         seen += 1
         low, high = chunk.bounds(at)
         line = chunk.raw(low, high).decode("utf-8", "replace")
         yield _time_at(chunk, zone, low), line
-        at = chunk.text.find(_TOKEN, max(high, at + 1))
+        at = chunk.text.rfind(_TOKEN, chunk.begin, max(low, chunk.begin))
 
 
 def _time_at(chunk: Chunk, zone: ZoneInfo, low: int) -> float | None:
