@@ -40,7 +40,7 @@ def read_marks(chunk: Chunk, state: State) -> State:
 
 
 def _steps(chunk: Chunk, changes: dict[str, Any]) -> None:
-    total = last_match(chunk, b"raining steps", _TOTAL, back=6)
+    total = last_match(chunk, b"raining steps", _TOTAL, back=7)
     if total is not None:
         changes["total"], changes["total_at"] = count(total["m"]), chunk.position(total.start())
     resumes = [found for sign in _RESUMES if (found := last_match(chunk, sign, _RESUMED)) is not None]
