@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -20,6 +21,8 @@ from sweeprules.engine.facts import ABSENT, FactValue, Interval, Reason, Unknown
 KIND = "sft"
 FIRST = 8
 """Rows from the beginning of what was read that are looked at when there are too many to read each."""
+BESIDE = 16
+"""Rows from the end on beside which the bar of the training is looked for."""
 GLUED_RATE = 0.2
 """Seconds a step from which on each step is drawn, so that the frame before a row is that of its step."""
 _NO_BAR = Unknown(Reason.NOT_READ, "no training bar was drawn and no row names its step")
@@ -111,14 +114,17 @@ def _said(chunk: Chunk, rows: Sequence[Row], state: _State, total: int | None) -
 
 
 def _total_by_rows(chunk: Chunk, rows: Sequence[Row]) -> int | None:
-    """The total that the newest row tells, by itself or by the bar that is drawn beside it."""
-    for row in reversed(rows[-16:]):
-        if row.total is not None:
-            return row.total
-        frame = trainbar.after(chunk.text, row.high, chunk.begin) or trainbar.before(chunk.text, row.low, chunk.begin)
-        if frame is not None:
-            return frame.m
-    return None
+    """The total that most of the newest rows tell, by themselves or by the bar beside them; of two, the newer."""
+    found: Counter[int] = Counter()
+    for row in reversed(rows[-BESIDE:]):
+        total = row.total
+        if total is None:
+            text = chunk.text
+            frame = trainbar.after(text, row.high, chunk.begin) or trainbar.before(text, row.low, chunk.begin)
+            total = None if frame is None else frame.m
+        if total is not None:
+            found[total] += 1
+    return max(found, key=lambda total: found[total], default=None)
 
 
 def _stepped(chunk: Chunk, rows: Sequence[Row], drawn: Sequence[trainbar.Drawn], state: _State) -> _State:

@@ -102,10 +102,12 @@ def recent(chunk: Chunk, most: int) -> list[Drawn]:
 
 
 def after(text: bytes, at: int, begin: int) -> Drawn | None:
-    """The frame that follows a place, with nothing but blanks and breaks between."""
+    """The frame that is drawn anew behind a place, with nothing but blanks and breaks between."""
     bar = text.find(b"%|", at, at + 200)
     frame = drawn(text, bar, begin) if bar >= 0 else None
-    return frame if frame is not None and not text[at : frame.low].strip() else None
+    if frame is None or text[at : frame.low].strip() or b"\r" not in text[at : frame.low]:
+        return None
+    return frame
 
 
 def before(text: bytes, at: int, begin: int) -> Drawn | None:
