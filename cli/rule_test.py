@@ -232,13 +232,19 @@ def _print_text(ran: Ran) -> None:
 
 
 def failure(ran: Ran, result: RuleTestResult) -> list[str]:
-    """A failed test in lines: what is not as expected, then why."""
-    from sweeprules.engine.ruletests import why
+    """A test that did not pass in lines: what is not as expected and where, each with the shortest account of it."""
     from sweeprules.reports.clean import one_line
 
-    lines = [f"FAILED {ran.where(result)}: {result.name}", *(f"    {text}" for text in result.differences)]
-    lines += [f"      {text}" for proof in result.proofs for text in why(proof)]
+    lines = [f"{_HEADS[result.status]} {ran.where(result)}: {result.name}"]
+    if not result.misses:
+        lines += [f"  {text}" for text in result.differences]
+    for miss in result.misses:
+        lines.append(f"  line {miss.mark.line}: {miss.text}")
+        lines += [f"    {text}" for text in miss.because]
     return [one_line(line, 400) for line in lines]
+
+
+_HEADS = {"passed": "PASSED", "failed": "FAILED", "error": "ERROR"}
 
 
 def summary(ran: Ran) -> str:
@@ -255,7 +261,6 @@ def summary(ran: Ran) -> str:
 def document(ran: Ran) -> dict[str, Any]:
     """The JSON of `test`."""
     from sweeprules.cli.options import problem_row
-    from sweeprules.engine.ruletests import why
 
     return {
         "schema_version": 1,
@@ -269,7 +274,11 @@ def document(ran: Ran) -> dict[str, Any]:
                 "line": result.mark.line,
                 "status": result.status,
                 "differences": list(result.differences),
-                "why": [line for proof in result.proofs for line in why(proof)],
+                "why": [line for miss in result.misses for line in miss.because],
+                "misses": [
+                    {"text": miss.text, "line": miss.mark.line, "column": miss.mark.column, "why": list(miss.because)}
+                    for miss in result.misses
+                ],
             }
             for result in ran.run.results
         ],

@@ -12,7 +12,7 @@ from sweeprules.engine.islands import on_island, side_by_side, unlike
 from sweeprules.engine.language.ast import Act, Policy, Raise
 from sweeprules.engine.mutate import KINDS, Mutant, mutants
 from sweeprules.engine.mutated import Changed, changed
-from sweeprules.engine.ruletests import RuleTest, judge_test, run_rule_test, subject_of
+from sweeprules.engine.ruletests import RuleTest, fails, judge_test, subject_of
 from sweeprules.engine.testexpect import alike
 from sweeprules.engine.testsources import GivenCassette, GivenLog
 from sweeprules.engine.truth import TRUE
@@ -174,7 +174,7 @@ class _Field:
         about = self._about(what)
         # What is about the change, and noticed most so far, is the likeliest to notice this one too.
         for i in sorted(touched, key=lambda i: (not self._bases[i].is_about(about), -self._bases[i].kills)):
-            if run_rule_test(self._bases[i].test, mutant.policy, self._catalogue).status == "failed":
+            if fails(self._bases[i].test, mutant.policy, self._catalogue):
                 return self._noticed(mutant, touched, i)
         return Tried(mutant, len(touched), "")
 

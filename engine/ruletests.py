@@ -12,21 +12,23 @@ from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.evaluate.verdict import judge
-from sweeprules.engine.facts import Ref, Subject, World
+from sweeprules.engine.facts import Ref
 from sweeprules.engine.holds import Held
 from sweeprules.engine.language.ast import Choice, Compare, Const, Path, Policy, Test
 from sweeprules.engine.language.node import KIND_WORDS, Node
 from sweeprules.engine.language.shape import quote
 from sweeprules.engine.language.yamltext import scan
 from sweeprules.engine.testasks import ByHand, read_by_hand
-from sweeprules.engine.testdefaults import DEFAULTS, NOW
+from sweeprules.engine.testdefaults import DEFAULTS
 from sweeprules.engine.testexpect import Difference, Expect, differences, read_expect
+from sweeprules.engine.testfailure import Account, Miss
 from sweeprules.engine.testgiven import Given, read_given
-from sweeprules.engine.testheld import read_held
-from sweeprules.engine.testsound import unsound
+from sweeprules.engine.testheld import clock, read_held, timed
+from sweeprules.engine.testreads import unread
+from sweeprules.engine.testsound import Part, unsound
 from sweeprules.engine.testsources import NO_READERS, GivenCassette, GivenLog, Readers, read_cassette, read_log
-from sweeprules.engine.truth import TRUE, Truth
-from sweeprules.engine.verdicts import ConditionProof, RuleProof, Verdict
+from sweeprules.engine.truth import Truth
+from sweeprules.engine.verdicts import RuleProof, Verdict
 
 SUFFIX = ".test.yaml"
 """How the name of a file of rule tests ends."""
@@ -46,6 +48,12 @@ class RuleTest:
     """The log or the recorded sweep whose facts are in `given`, by the policy with which the test was read."""
     by_hand: ByHand | None = None
     """Flags that the test raises and actions that it asks for, whatever the rules say."""
+    parts: Mapping[Ref, Part] = field(default_factory=dict)
+    """What it expects of each subject, as it is written."""
+
+    def place(self, ref: Ref, found: Difference) -> Mark:
+        """Where the expectation stands that was not met."""
+        return self.parts[ref].at(found.key, found.name) if ref in self.parts else self.mark
 
     def under(self, policy: Policy) -> RuleTest:
         """The same test with its raw material read by this policy."""
@@ -68,6 +76,8 @@ class RuleTestResult:
     status: Literal["passed", "failed", "error"]
     differences: tuple[str, ...] = ()
     proofs: tuple[RuleProof, ...] = ()
+    misses: tuple[Miss, ...] = ()
+    """Of a failed test: each difference with its place and the shortest account of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,18 +200,20 @@ def read_test(
     given = replace(given, entries=tuple(entry for entry in given.entries if entry.key not in _ASIDE))
     world = read_given(given, with_metrics(catalogue, policy), facts, frozenset(policy.decide) | {"bucket_sure"})
     if held is not None:
-        world = _timed(world)
+        world = timed(world)
     log = read_log(text, world, policy, readers, problems)
     if log is not None:
         problems += log.contradictions()
         world = replace(world, world=log.world)
-    states = read_held(held, policy, lambda kind: subject_of(kind, world), _now(world), problems)
-    expects = dict(_expects(expect, world, policy, catalogue, problems))
+    states = read_held(held, policy, lambda kind: subject_of(kind, world), clock(world), problems)
+    expects, parts = _expected(expect, world, policy, catalogue, problems)
     problems += world.problems
     by_hand = read_by_hand(raises, asks, policy, problems)
     if not problems:
-        problems += unsound(expects, by_hand, policy, expect.mark)
-    return RuleTest(_name(node), node.mark, world, expects, states, log, by_hand), problems
+        problems += unsound(parts.values(), world.about.kind, by_hand, policy)
+    if not problems and log is None and held is None and by_hand is None:
+        problems += unread(parts.values(), world.places, node.key_mark("given"), policy)
+    return RuleTest(_name(node), node.mark, world, expects, states, log, by_hand, parts), problems
 
 
 def _recorded_test(
@@ -220,8 +232,11 @@ def _recorded_test(
     if found is None:
         return None, problems
     source, world = found
-    expects = dict(_expects(expect, world, policy, catalogue, problems))
-    return RuleTest(_name(node), node.mark, world, expects, source.recorded.held, source), problems
+    expects, parts = _expected(expect, world, policy, catalogue, problems)
+    if not problems:
+        problems += unsound(parts.values(), world.about.kind, None, policy)
+    held = source.recorded.held
+    return RuleTest(_name(node), node.mark, world, expects, held, source, parts=parts), problems
 
 
 def with_metrics(catalogue: Catalogue, policy: Policy) -> Catalogue:
@@ -232,42 +247,33 @@ def with_metrics(catalogue: Catalogue, policy: Policy) -> Catalogue:
     return replace(catalogue, kinds=kinds)
 
 
-def _timed(given: Given) -> Given:
-    """The same with a clock: how long something was held can not be told without one."""
-    subjects = dict(given.world.subjects)
-    sweep = next((ref for ref in subjects if ref.kind == "sweep"), Ref("sweep", "sweep-1"))
-    facts = subjects[sweep].facts if sweep in subjects else {}
-    subjects[sweep] = replace(subjects.get(sweep, Subject(sweep, {})), facts={"now": NOW, **facts})
-    return replace(given, world=World(subjects))
-
-
-def _now(given: Given) -> float:
-    values = [s.get("now") for ref, s in given.world.subjects.items() if ref.kind == "sweep"]
-    return next((value for value in values if isinstance(value, int | float)), NOW)
+def _expected(
+    node: Node, given: Given, policy: Policy, catalogue: Catalogue, problems: list[Problem]
+) -> tuple[dict[Ref, Expect], dict[Ref, Part]]:
+    found = dict(_expects(node, given, policy, catalogue, problems))
+    return {ref: part.expect for ref, part in found.items()}, found
 
 
 def _expects(
     node: Node, given: Given, policy: Policy, catalogue: Catalogue, problems: list[Problem]
-) -> Iterator[tuple[Ref, Expect]]:
+) -> Iterator[tuple[Ref, Part]]:
     """What is expected of the subject of the test, and under the name of a kind of another one that it gives."""
     others = {e.key: ref for e in node.entries if (ref := _other(e.key, given, catalogue)) is not None}
     own = replace(node, entries=tuple(e for e in node.entries if e.key not in others))
     if own.entries or not others:
         expect, mistakes = read_expect(own, policy, catalogue, given.about.kind)
         problems += mistakes
-        yield given.about, expect
+        yield given.about, Part(given.about.kind, own, expect)
     for key, ref in others.items():
         inner = node.get(key)
         if inner is not None:
             expect, mistakes = read_expect(inner, policy, catalogue, ref.kind)
             problems += mistakes
-            yield ref, expect
-    for rule in _rules_named(node):
+            yield ref, Part(ref.kind, inner, expect)
+    for rule, mark in _rules_named(node):
         if rule in policy.rules and subject_of(policy.rules[rule].on, given) is None:
             kind = policy.rules[rule].on
-            problems.append(
-                Problem(node.mark, f"rule {rule} is about a {kind}, and the test gives none", f"give a {kind}")
-            )
+            problems.append(Problem(mark, f"rule {rule} is about a {kind}, and the test gives none", f"give a {kind}"))
 
 
 def _other(key: str, given: Given, catalogue: Catalogue) -> Ref | None:
@@ -275,10 +281,11 @@ def _other(key: str, given: Given, catalogue: Catalogue) -> Ref | None:
     return None if kind is None or kind == given.about.kind else subject_of(kind, given)
 
 
-def _rules_named(node: Node) -> Iterator[str]:
+def _rules_named(node: Node) -> Iterator[tuple[str, Mark]]:
     for part in (node, *(entry.value for entry in node.entries)):
         truth = part.get("truth")
-        yield from truth.keys() if truth is not None else ()
+        for entry in truth.entries if truth is not None else ():
+            yield entry.key, entry.mark
 
 
 def subject_of(kind: str, given: Given) -> Ref | None:
@@ -320,18 +327,35 @@ def run_rule_test(test: RuleTest, policy: Policy, catalogue: Catalogue) -> RuleT
     """Judge the world of one test and compare."""
     test = test.under(policy)
     judged = judge_test(test, policy, catalogue)
-    world, fixed, truths = test.given.world, judged.policy, judged.truths
-    found: list[Difference] = []
-    for ref, expect in test.expects.items():
-        of_rules = {rule: _truth(rule, fixed, test.given, truths) for rule in expect.truth}
-        read = expect.decided.keys() - judged.verdicts[ref].decided.keys()
-        told = test.source.told(ref) if test.source is not None and read else {}
-        found += differences(expect, judged.verdicts[ref], of_rules, policy, told)
-    if not found:
+    found = {ref: _differences(test, ref, expect, judged, policy) for ref, expect in test.expects.items()}
+    if not any(found.values()):
         return RuleTestResult(test.name, test.mark, "passed")
-    prover = Prover(fixed, world, truths)
-    proofs = tuple(_proofs(found, fixed, test.given, prover, world))
-    return RuleTestResult(test.name, test.mark, "failed", tuple(f.text for f in found), proofs)
+    prover = Prover(judged.policy, test.given.world, judged.truths)
+    behind = {rule: ref for one in found.values() for rule, ref in _behind(one, judged.policy, test.given)}
+    account = Account(prover, test.given, test.source)
+    placed = sorted(
+        (test.place(ref, one), i, ref, one) for ref, several in found.items() for i, one in enumerate(several)
+    )
+    misses = tuple(
+        account.miss(one, mark, ref, [(rule, behind[rule]) for rule in one.rules if rule in behind])
+        for mark, _, ref, one in placed
+    )
+    proofs = tuple(prover.rule(rule, ref) for rule, ref in behind.items())
+    return RuleTestResult(test.name, test.mark, "failed", tuple(miss.text for miss in misses), proofs, misses)
+
+
+def fails(test: RuleTest, policy: Policy, catalogue: Catalogue) -> bool:
+    """Does a test fail? Nothing is proved, so this takes less time than the whole result."""
+    test = test.under(policy)
+    judged = judge_test(test, policy, catalogue)
+    return any(_differences(test, ref, expect, judged, policy) for ref, expect in test.expects.items())
+
+
+def _differences(test: RuleTest, ref: Ref, expect: Expect, judged: Judged, policy: Policy) -> list[Difference]:
+    of_rules = {rule: _truth(rule, judged.policy, test.given, judged.truths) for rule in expect.truth}
+    read = expect.decided.keys() - judged.verdicts[ref].decided.keys()
+    told = test.source.told(ref) if test.source is not None and read else {}
+    return differences(expect, judged.verdicts[ref], of_rules, policy, told)
 
 
 def _truth(rule: str, policy: Policy, given: Given, truths: Truths) -> Truth:
@@ -339,11 +363,11 @@ def _truth(rule: str, policy: Policy, given: Given, truths: Truths) -> Truth:
     return truths.truth(rule, ref) if ref is not None else Truth.UNKNOWN
 
 
-def _proofs(found: list[Difference], policy: Policy, given: Given, prover: Prover, world: World) -> Iterator[RuleProof]:
+def _behind(found: list[Difference], policy: Policy, given: Given) -> Iterator[tuple[str, Ref]]:
     for rule in dict.fromkeys(rule for difference in found for rule in difference.rules):
-        ref = subject_of(policy.rules[rule].on, given)
-        if ref is not None and world.subjects[ref].judged:
-            yield prover.rule(rule, ref)
+        ref = subject_of(policy.rules[rule].on, given) if rule in policy.rules else None
+        if ref is not None and given.world.subjects[ref].judged:
+            yield rule, ref
 
 
 def _fixing(policy: Policy, given: Given) -> Policy:
@@ -364,31 +388,3 @@ def _fixing(policy: Policy, given: Given) -> Policy:
         else:
             del decide[target]
     return replace(policy, decide=decide)
-
-
-# ---------------------------------------------------------------- why
-
-
-def why(proof: RuleProof) -> list[str]:
-    """The shortest account of a rule's truth: each condition that decided it, what was there and what it needs."""
-    wanted = proof.truth
-    lines = [f"{proof.rule} is {wanted.word} ({proof.file}:{proof.line})"]
-    for condition in proof.conditions:
-        if wanted is TRUE or condition.truth is not TRUE:
-            lines += [f"  line {leaf.line}: {_leaf(leaf)}" for leaf in _deciding(condition)]
-    return lines
-
-
-def _leaf(proof: ConditionProof) -> str:
-    needs = f", needs {proof.needed}" if proof.needed else ""
-    return f"{proof.actual or proof.text}: {proof.truth.word}{needs}"
-
-
-def _deciding(proof: ConditionProof) -> Iterator[ConditionProof]:
-    """The leaves without which the truth of a condition would be another."""
-    if not proof.parts or proof.facts:
-        yield proof
-        return
-    same = [part for part in proof.parts if part.truth is proof.truth]
-    for part in same or proof.parts:
-        yield from _deciding(part)

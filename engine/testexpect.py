@@ -48,10 +48,19 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not as expected, in a line, and the rules whose proof tells why."""
+    """One thing that is not as expected, in a line, and what tells why.
+
+    `rules` are those behind it; with `wanted` one of them had to be true. `key` and `name` say where the expectation
+    stands; `entry` which one of a list of entries was to be chosen; `notes` what is known without any proof.
+    """
 
     text: str
     rules: tuple[str, ...] = ()
+    key: str = ""
+    name: str = ""
+    wanted: bool = False
+    entry: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def read_expect(node: Node, policy: Policy, catalogue: Catalogue, kind: str) -> tuple[Expect, list[Problem]]:
@@ -95,7 +104,11 @@ def _names(node: Node | None, key: str, policy: Policy, problems: list[Problem])
     for item in items:
         if item.text not in known:
             problems.append(Problem(item.mark, f"{quote(item.text)} is no {word}", nearest(item.text, known)))
-    return tuple(item.text for item in items)
+    names = tuple(item.text for item in items)
+    for i, item in enumerate(items):
+        if item.text in names[:i]:
+            problems.append(Problem(item.mark, f"{item.text} stands twice in {key}", "leave one out"))
+    return names
 
 
 def _truths(node: Node | None, policy: Policy, problems: list[Problem]) -> dict[str, Truth]:
@@ -188,25 +201,46 @@ def differences(
     raisers, askers = _raisers(policy), _askers(policy)
     found = list(_listed("flags", expect.flags, expect.not_flags, flags, raisers))
     found += _listed("actions", expect.actions, expect.not_actions, actions, askers)
-    exempt = {name for flag in verdict.flags if flag.exempt for name in (flag.name, *flag.covers)}
-    for name in expect.exempt:
-        if name not in exempt:
-            state = "raised and counts" if name in flags else "not raised"
-            found.append(Difference(f"exempt: expected {name}, it is {state}", raisers.get(name, ())))
+    found += _exempt(expect, verdict, raisers)
     for name, raised in expect.raised.items():
-        found += [Difference(text, raisers.get(name, ())) for text in unlike(name, raised, flags.get(name))]
+        behind = raisers.get(name, ())
+        lines = unlike(name, raised, flags.get(name))
+        found += [Difference(text, behind, "raised", name, wanted=name not in flags) for text in lines]
     found += _handed_over(expect, actions, askers)
     for rule, wanted in expect.truth.items():
         if truths[rule] is not wanted:
-            found.append(Difference(f"truth {rule}: expected {wanted.word}, is {truths[rule].word}", (rule,)))
+            text = f"truth {rule}: expected {wanted.word}, is {truths[rule].word}"
+            found.append(Difference(text, (rule,), "truth", rule, wanted=wanted is TRUE))
     for name, value in expect.decided.items():
         actual = verdict.decided.get(name, told.get(name))
         if actual is None or not alike(value, actual):
             shown = "neither decided nor read" if actual is None else _shown(actual)
-            found.append(Difference(f"{name}: expected {_shown(value)}, is {shown}"))
+            entry = value if isinstance(value, str) else ""
+            found.append(Difference(f"{name}: expected {_shown(value)}, is {shown}", key=name, entry=entry))
     if expect.health and expect.health != verdict.health:
-        found.append(Difference(f"health: expected {expect.health}, is {verdict.health or 'none'}"))
+        text = f"health: expected {expect.health}, is {verdict.health or 'none'}"
+        found.append(Difference(text, key="health", notes=_why_health(verdict)))
     return found
+
+
+def _exempt(expect: Expect, verdict: Verdict, raisers: Mapping[str, tuple[str, ...]]) -> Iterator[Difference]:
+    there = {flag.name for flag in verdict.flags}
+    exempt = {name for flag in verdict.flags if flag.exempt for name in (flag.name, *flag.covers)}
+    for name in expect.exempt:
+        if name not in exempt:
+            state = "raised and counts" if name in there else "not raised"
+            text = f"exempt: expected {name}, it is {state}"
+            yield Difference(text, raisers.get(name, ()), "exempt", name, wanted=name not in there)
+
+
+def _why_health(verdict: Verdict) -> tuple[str, ...]:
+    counting = [flag for flag in verdict.flags if not (flag.exempt or flag.resolved)]
+    grave = [f"{flag.name} is {flag.severity}" for flag in counting if flag.severity in ("warning", "critical")]
+    if verdict.health == "flagged":
+        return tuple(grave)
+    if verdict.health == "unknown":
+        return ("state, liveness or progress is not known",)
+    return ()
 
 
 def _handed_over(
@@ -215,21 +249,28 @@ def _handed_over(
     for name in expect.blocked:
         action = actions.get(name)
         if action is None or action.status != "blocked":
-            yield Difference(f"blocked: expected {name}, it is {action.status if action else 'not asked for'}")
+            text = f"blocked: expected {name}, it is {action.status if action else 'not asked for'}"
+            rules = askers.get(name, ()) if action is None else ()
+            yield Difference(text, rules, "blocked", name, wanted=action is None, entry="blocked")
     for name, template in expect.templates.items():
         action = actions.get(name)
         if action is None or action.template != template:
             state = "not asked for" if action is None else action.template or action.status
             text = f"templates: expected {template or 'none'} for {name}, it is {state}"
-            yield Difference(text, askers.get(name, ()))
+            rules = askers.get(name, ()) if action is None else ()
+            notes = action.blocked_by if action is not None else ()
+            entry = template or "blocked"
+            yield Difference(text, rules, "templates", name, wanted=True, entry=entry, notes=notes)
     for (name, arg), wanted in expect.args.items():
         action = actions.get(name)
+        behind = askers.get(name, ())
         if action is None:
-            yield Difference(f"args: expected {arg} of {name}, which is not asked for", askers.get(name, ()))
+            text = f"args: expected {arg} of {name}, which is not asked for"
+            yield Difference(text, behind, "args", name, wanted=True)
         elif not any(alike(value, action.args[arg]) for value in wanted.values):
             shown = [_shown(value, wanted.kind) for value in (wanted.values[-1], action.args[arg])]
             text = f"args: expected {shown[0]} for {arg} of {name}, it is {shown[1]}"
-            yield Difference(text, askers.get(name, ()))
+            yield Difference(text, action.rules, "args", name)
 
 
 def _listed(
@@ -243,13 +284,13 @@ def _listed(
     also = f" (there: {', '.join(sorted(names))})" if names else " (there are none)"
     for name in wanted or ():
         if name not in names:
-            yield Difference(f"{word}: expected {name}{also}", behind.get(name, ()))
+            yield Difference(f"{word}: expected {name}{also}", behind.get(name, ()), word, name, wanted=True)
     for name in unwanted:
         if name in names:
-            yield Difference(f"{word}: {name} is there, and must not be", behind.get(name, ()))
+            yield Difference(f"{word}: {name} is there, and must not be", behind.get(name, ()), f"not_{word}", name)
     if wanted == ():
         for name in sorted(names):
-            yield Difference(f"{word}: {name} is there, and none was expected", behind.get(name, ()))
+            yield Difference(f"{word}: {name} is there, and none was expected", behind.get(name, ()), word)
 
 
 def _shown(value: FactValue, kind: str = "") -> str:

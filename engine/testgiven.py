@@ -41,6 +41,8 @@ class Given:
     problems: tuple[Problem, ...]
     written: Mapping[str, Mark] = field(default_factory=dict)
     """The facts of what it is about that are written out, no default, and where."""
+    places: frozenset[tuple[str, str]] = frozenset()
+    """All facts that are written out, as (kind, name), and all relations, of which the kind is empty."""
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class _Reader:
         self._decided = decided
         self._drafts: dict[Ref, _Draft] = {}
         self._problems: list[Problem] = []
+        self._related: set[str] = set()
 
     def read(self, node: Node) -> Given:
         kinds = {entry.key: self._catalogue.kind_of(entry.key) for entry in node.entries}
@@ -89,7 +92,10 @@ class _Reader:
         self._unread()
         fixed = {n: v for n, v in self._drafts[about].facts.items() if about.kind == "job" and n in self._decided}
         subjects = {r: Subject(r, d.facts, {}, d.relations, d.judged) for r, d in self._drafts.items()}
-        return Given(World(subjects), about, fixed, tuple(self._problems), self._drafts[about].written)
+        places = {(ref.kind, name) for ref, draft in self._drafts.items() for name in draft.written}
+        places |= {("", name) for name in self._related}
+        written = self._drafts[about].written
+        return Given(World(subjects), about, fixed, tuple(self._problems), written, frozenset(places))
 
     def _unread(self) -> None:
         """A relation that the test does not give was not read, except with defaults: nothing hangs on a quiet job."""
@@ -162,6 +168,7 @@ class _Reader:
                 Problem(mark, f"{quote(name)} is no kind and no relation of {kind.name}", nearest(name, known))
             )
             return
+        self._related.add(name)
         missing = self._missing(node)
         partial = node.get("partial")
         members = node.get("members") if partial is not None else node

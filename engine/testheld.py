@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from sweeprules.engine.errors import Problem, nearest
-from sweeprules.engine.facts import Ref
+from sweeprules.engine.facts import Ref, Subject, World
 from sweeprules.engine.holds import HoldState, Key
 from sweeprules.engine.language import quantities
 from sweeprules.engine.language.ast import Policy, Rule
 from sweeprules.engine.language.node import Node
 from sweeprules.engine.language.shape import quote
+from sweeprules.engine.testdefaults import NOW
+from sweeprules.engine.testgiven import Given
 
 _SWEEPS = re.compile(r"(\d{1,4}) sweeps?\Z")
 
@@ -59,3 +62,18 @@ def _state(rule: Rule, node: Node, now: float) -> HoldState | None:
         looks = int(sweeps.group(1)) if sweeps else 0
         return HoldState(looks, "before", now, now, "1" * looks) if looks else None
     return None if seconds is None else HoldState(1, "before", now - seconds, now, "1")
+
+
+def timed(given: Given) -> Given:
+    """The same with a clock: how long something was held can not be told without one."""
+    subjects = dict(given.world.subjects)
+    sweep = next((ref for ref in subjects if ref.kind == "sweep"), Ref("sweep", "sweep-1"))
+    facts = subjects[sweep].facts if sweep in subjects else {}
+    subjects[sweep] = replace(subjects.get(sweep, Subject(sweep, {})), facts={"now": NOW, **facts})
+    return replace(given, world=World(subjects))
+
+
+def clock(given: Given) -> float:
+    """The time of the sweep that a test gives."""
+    values = [s.get("now") for ref, s in given.world.subjects.items() if ref.kind == "sweep"]
+    return next((value for value in values if isinstance(value, int | float)), NOW)

@@ -67,6 +67,8 @@ class Readers:
 
 
 NO_READERS = Readers()
+_SHOWN = 6
+"""Jobs of a cassette that a hint names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,9 @@ def _recorded(
     found = [ref for key, ref in jobs.items() if job.text in (key, key.partition(":")[2])]
     if len(found) != 1:
         what = "there is no job" if not found else "there is more than one job"
-        hint = nearest(job.text, jobs) if not found else f"write one of {', '.join(sorted(str(r.key) for r in found))}"
+        keys = sorted(str(ref.key) for ref in found or jobs.values())
+        some = f"write one of {', '.join(keys[:_SHOWN])}" if keys else "no job of it is judged"
+        hint = (nearest(job.text, jobs) if not found else "") or some
         problems.append(Problem(job.mark, f"{what} {job.text} in {name.text}", hint))
         return None
     source = GivenCassette(name.mark.file, name.text, read, policy, recorded)

@@ -45,7 +45,7 @@ def test_a_job_of_a_recorded_sweep_is_judged_by_the_rules_as_they_are(tested: Ca
     cluster = "given: {cassette: it.cassette, job: 48102}, expect: {cluster: {truth: {gather.unreachable: false}}}"
     found = tested(test, cluster)
     assert (found.exit, found.out) == (0, "2 tests: 2 passed\n")
-    calmer = tested(test, rules='rules: [{id: live.stale-log, disabled: true, because: "tried without"}]\n')
+    calmer = tested(test, rules="params: {stale_floor: {default: 90d, why: tried without}}\n")
     assert calmer.exit == 1
     assert "flags: expected stale-log" in calmer.out
 

@@ -9,7 +9,8 @@ import pytest
 from sweeprules.cli.testsources import LogReader
 from sweeprules.engine.language import ast
 from sweeprules.engine.language.yamltext import read
-from sweeprules.engine.ruletests import RuleTest, read_test, run_rule_tests, why
+from sweeprules.engine.ruletests import RuleTest, read_test, run_rule_tests
+from sweeprules.engine.testfailure import why
 from sweeprules.engine.testsources import Readers
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 from tests.rules.shipped import catalogue, layer, policy, rule_tests

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeprules.engine.ruletests import RuleTestRun, run_rule_tests, why
+from sweeprules.engine.ruletests import RuleTestRun, run_rule_tests
+from sweeprules.engine.testfailure import why
 from tests.engine.evaluate.site import catalogue, policy
 
 POLICY = policy(
