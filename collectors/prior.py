@@ -29,6 +29,10 @@ class LogMemo:
     lines: Mapping[str, LineMemo] = field(default_factory=dict)
     from_start: bool = False
     """True when every byte before `offset` was read."""
+    heartbeats: bool | None = None
+    """True when only benign lines came since the last progress, up to `offset`; None when that is not known."""
+    searched: bool = False
+    """True when what is older than the first look was looked through for metrics: that is done once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,11 @@ LISTING_BYTES = 4 * 1024 * 1024
 GROWTH = 64 * 1024
 """Room for what a log gains between its `stat` and its `tail`."""
 
+SEARCH_BYTES = 512 * 1024
+"""Kept of the newest matches in one log: some hundred lines of metrics of 4 KB."""
+SEARCH_TIME = 20.0
+"""Seconds for the search of one log."""
+
 
 def stat(paths: Sequence[str], record: str, field: str) -> Command:
     """Device, inode, size, mtime and name of many files; a missing one is told on stderr only."""
@@ -35,3 +40,9 @@ def tail(path: str, start: int, size: int) -> Command:
 def last_bytes(path: str, size: int) -> Command:
     """The last `size` bytes of a file whose length is not known."""
     return Command(("tail", "-c", str(size), "--", path), max_bytes=size + GROWTH)
+
+
+def search(path: str, literals: Sequence[str], size: int = SEARCH_BYTES) -> Command:
+    """The newest lines of a file that hold one of the literals, each with its place: the last `size` bytes of them."""
+    wanted = (word for literal in literals for word in ("-e", literal))
+    return Command(("grep", "-F", "-a", "-b", *wanted, "--", path), timeout=SEARCH_TIME, max_bytes=size, keep="end")

@@ -12,7 +12,7 @@ from sweeprules.collectors.logs.causes import Causes
 from sweeprules.collectors.logs.failure import first_error_facts
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
-from sweeprules.collectors.logs.scan import Matcher, Scan, carry, line_counts, match_line, scan
+from sweeprules.collectors.logs.scan import Matcher, Moved, Scan, carry, line_counts, match_line, scan
 from sweeprules.collectors.logs.traces import Raised, tracebacks
 from sweeprules.collectors.prior import LineMemo, LogMemo
 from sweeprules.engine.facts import ABSENT, Absent, FactValue, Interval, Reason, Unknown
@@ -62,6 +62,10 @@ class LogReading:
     progressed: bool = False
     causes: Causes | None = None
     """What went wrong by this log alone; None when it was not read."""
+    moved: tuple[Moved, ...] = ()
+    """The signs of progress that are new since the last sweep."""
+    gap: bool = False
+    """True when bytes between the last sweep and this one were not read."""
 
 
 def window(stat: FileStat, memo: LogMemo | None, started: float | None) -> tuple[int, int]:
@@ -163,20 +167,49 @@ def _read(
     reading = scan(chunk, matchers, zone, counted_from)
     gap = tail.start > counted_from
     from_start = tail.start == 0 or (kept is not None and kept.from_start and not gap)
+    clean = _clean(reading, kept, gap=gap, whole=tail.start == 0)
     carried = carry(kept.lines if kept else {}, reading)
     raised = tuple(tracebacks(chunk))
     causes = read_causes(chunk, raised, matchers, found.path, zone, found.stat.mtime)
     facts |= {
         "log.cut": gap or tail.observation.cut > 0,
-        "log.last_time": _last_time(reading),
-        "heartbeats_only": EMPTY if reading.heartbeats_only is None else reading.heartbeats_only,
+        "log.last_time": _last_time(reading, data),
+        "heartbeats_only": _heartbeats(reading, clean, data),
         **_pattern_facts(carried, matchers, whole=from_start),
         **first_error_facts((causes,), whole=tail.start == 0),
     }
     until = _read_until(data, tail.start, reading)
     stat = found.stat
-    memo = LogMemo(found.path, found.source, stat.device, stat.inode, until, started, carried, from_start)
-    return LogReading(MappingProxyType(facts), memo, _quotes(reading, matchers), raised, reading.progressed, causes)
+    searched = kept is not None and kept.searched and not gap
+    memo = LogMemo(
+        found.path, found.source, stat.device, stat.inode, until, started, carried, from_start,
+        heartbeats=clean, searched=searched,
+    )  # fmt: skip
+    quotes = _quotes(reading, matchers)
+    return LogReading(MappingProxyType(facts), memo, quotes, raised, reading.progressed, causes, reading.moved, gap)
+
+
+def _clean(reading: Scan, kept: LogMemo | None, *, gap: bool, whole: bool) -> bool | None:
+    """That no other than benign lines came since the last progress; None where its place was not read."""
+    if reading.progressed or whole or not reading.clean:
+        return reading.clean
+    if kept is None or gap or kept.heartbeats is None:
+        return None
+    return kept.heartbeats
+
+
+def _heartbeats(reading: Scan, clean: bool | None, data: bytes) -> FactValue:
+    if reading.heartbeats_only is None:
+        return _no_line(data)
+    if not reading.heartbeats_only or clean is False:
+        return False
+    if clean is None:
+        return Unknown(Reason.CUT, "only heartbeats stand in what was read, and the last progress before it")
+    return True
+
+
+def _no_line(data: bytes) -> Unknown:
+    return Unknown(Reason.CUT, "what was read is a part of one line") if data.strip() else EMPTY
 
 
 def _quotes(reading: Scan, matchers: Sequence[Matcher]) -> dict[str, str]:
@@ -196,11 +229,11 @@ def _read_until(data: bytes, start: int, reading: Scan) -> int:
     return start + len(data) if counted else whole
 
 
-def _last_time(reading: Scan) -> FactValue:
+def _last_time(reading: Scan, data: bytes) -> FactValue:
     if reading.last_time is not None:
         return reading.last_time
     if reading.heartbeats_only is None:
-        return EMPTY
+        return _no_line(data)
     return Unknown(Reason.NOT_READ, "no line at the end of the log carries a time")
 
 

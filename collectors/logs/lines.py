@@ -1,20 +1,23 @@
-"""Log bytes to lines: split at newlines and carriage returns, colours and prefixes taken off, times read."""
+"""Log bytes to lines: split at newlines, carriage returns and holes, colours and prefixes taken off, times read."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 _ANSI = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
 _RAY = re.compile(rb"\((?P<name>[A-Za-z_][\w.:<>-]*) pid=\d+(?:, ip=[\da-f.:]+)?\)[ \t]?")
-_BREAK = re.compile(rb"[\r\n]+")
+# A log that was cut short under its writer begins with a hole, which reads as NULs.
+_BREAK = re.compile(rb"(?:[\r\n]|\x00{16,})+")
 _TIME = re.compile(
     r"(?<!\d)(?P<d>\d{4}[-/]\d\d[-/]\d\d)[ T](?P<t>\d\d:\d\d:\d\d)(?:[.,]\d{1,9})?(?P<z>Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
+_BLANK = " \t\v\f\x00"
+_BLANK_BYTES = _BLANK.encode()
 MAX_LINE = 16_384
 """Bytes of one line that are looked at; a longer one is a dump, not a message."""
 TIME_WITHIN = 120
@@ -87,7 +90,17 @@ class Chunk:
     def line(self, low: int, high: int) -> Line | None:
         """The line between two places; None when it is blank."""
         text = self.raw(low, high).decode("utf-8", "replace").rstrip()
-        return Line(text, self.position(low)) if text.strip() else None
+        return Line(text, self.position(low)) if text.strip(_BLANK) else None
+
+    def spans(self, low: int | None = None) -> Iterator[tuple[int, int]]:
+        """Where the lines from a place on begin and end, the blank ones left out; no line is made."""
+        at = self.begin if low is None else low
+        for found in _BREAK.finditer(self.text, at):
+            if self.text[at : min(found.start(), at + MAX_LINE)].strip(_BLANK_BYTES):
+                yield at, found.start()
+            at = found.end()
+        if self.text[at : at + MAX_LINE].strip(_BLANK_BYTES):
+            yield at, len(self.text)
 
     def lines(self, low: int | None = None) -> Iterator[Line]:
         """The lines from a place on, the blank ones left out."""
@@ -111,6 +124,39 @@ class Chunk:
                 most -= 1
                 yield line
             at = low - 1
+
+
+class Pieces(Chunk):
+    """Stretches of one file with what lies between them left out, read as one chunk: positions are still the file's.
+
+    `pieces` are bytes and where they begin, the lowest first; each is whole lines, but the last may go on.
+    """
+
+    def __init__(self, pieces: Iterable[tuple[bytes, int]], *, whole_start: bool = True) -> None:
+        self._parts: list[Chunk] = []
+        self._places: list[int] = []
+        texts: list[bytes] = []
+        size = 0
+        for data, start in pieces:
+            part = Chunk(data, start)
+            self._parts.append(part)
+            self._places.append(size)
+            texts.append(part.text)
+            size += len(part.text) + 1
+        super().__init__(b"\n".join(texts), self._parts[0].start if self._parts else 0, whole_start=whole_start)
+        self.size = sum(part.size for part in self._parts)
+
+    def _plain(self, data: bytes) -> bytes:
+        # Each part is plain already; what is left of a broken colour must not swallow the next part.
+        return data
+
+    def position(self, at: int) -> int:
+        """The place in the file of byte `at` of the joined text."""
+        if not self._parts:
+            return self.start + at
+        number = bisect_right(self._places, at) - 1
+        part = self._parts[number]
+        return part.position(min(at - self._places[number], len(part.text)))
 
 
 def split_lines(data: bytes, start: int, *, whole_start: bool = True) -> Iterator[Line]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -10,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import re2
 
-from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
+from sweeprules.collectors.logs.lines import MAX_LINE, Chunk, Line, printed_time
 from sweeprules.collectors.prior import LineMemo
 from sweeprules.engine.facts import Value
 from sweeprules.engine.language.ast import Pattern
@@ -18,6 +20,12 @@ from sweeprules.engine.language.ast import Pattern
 _TEXT = 300
 TIMED = 500
 """Lines from the end on in which the last printed time is looked for."""
+EVENTS = 512
+"""Signs of progress of one pattern, from the end on, that are kept as events."""
+_BAR_CLOCK = re.compile(rb"\[(?:(\d{1,4}):)?(\d\d):(\d\d)<")
+_RICH_CLOCK = re.compile(rb"[ \t](?:(\d{1,4}):)?(\d\d?):(\d\d)[ \t]+(?:[\d:]+|-:--:--)[ \t]*$")
+_BEFORE = 600
+"""Bytes before a line in which the bar that it was printed over is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +56,27 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """One sign of progress: the pattern, how far (`step` or `n` of its fields, None without), and when.
+
+    `time` is what the line prints, epoch seconds; `clock` the seconds that the bar at or right before it has run.
+    """
+
+    pattern: str
+    far: int | None
+    time: float | None
+    clock: float | None
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """One reading of a log. `counts` are of lines from `counted_from` on; `first` and `last` of all that was read.
 
     `heartbeats_only` is None when nothing was read; `progressed` says that a progress line was among what was read.
+    `clean` says that no other than benign lines stand behind the last progress, one that is still being written left
+    out. `moved` are the new signs of progress in the order of the log: a bar that is drawn again where it stands is
+    none.
     """
 
     counts: Mapping[str, int]
@@ -60,6 +85,8 @@ class Scan:
     last_time: float | None
     heartbeats_only: bool | None
     progressed: bool
+    clean: bool = True
+    moved: tuple[Moved, ...] = ()
 
 
 def scan(chunk: Chunk, matchers: Sequence[Matcher], zone: ZoneInfo, counted_from: int = 0) -> Scan:
@@ -77,6 +104,8 @@ def scan(chunk: Chunk, matchers: Sequence[Matcher], zone: ZoneInfo, counted_from
         ),
         None if empty else tally.heartbeats_only(),
         tally.progress >= 0,
+        tally.clean(),
+        tuple(sorted(tally.moved, key=lambda one: one.position)),
     )
 
 
@@ -92,24 +121,30 @@ class _Tally:
         self.last: dict[str, Match] = {}
         self.progress = -1
         self.benign: set[int] = set()
+        self.moved: list[Moved] = []
 
     def run(self, matcher: Matcher) -> None:
         """Looks for one pattern."""
         name, kind = matcher.pattern.name, matcher.pattern.kind
         count = 0
         first = last = None
+        newest: deque[tuple[int, int]] = deque(maxlen=EVENTS)
         for low, high in self._candidates(matcher):
             last = (low, high)
             first = first or last
-            count += self.chunk.position(low) >= self.counted_from
+            new = self.chunk.position(low) >= self.counted_from
+            count += new
             if kind == "progress":
                 self.progress = max(self.progress, low)
+                if new:
+                    newest.append(last)
             elif kind == "benign":
                 self.benign.add(low)
         if first is not None and last is not None:
             self.first[name], self.last[name] = self._match(matcher, *first), self._match(matcher, *last)
         if count:
             self.counts[name] = count
+        self.moved.extend(self._moves(matcher, newest))
 
     def _candidates(self, matcher: Matcher) -> Iterator[tuple[int, int]]:
         """Where the lines that match begin and end."""
@@ -125,14 +160,46 @@ class _Tally:
         line = Line(self.chunk.raw(low, high).decode("utf-8", "replace").rstrip(), self.chunk.position(low))
         return Match(line, printed_time(line.text, self.zone), match_line(matcher, line.text) or {})
 
+    def _moves(self, matcher: Matcher, places: Iterable[tuple[int, int]]) -> Iterator[Moved]:
+        far: int | None = None
+        for low, high in places:
+            text = self.chunk.raw(low, high).decode("utf-8", "replace").rstrip()
+            now = _far(match_line(matcher, text) or {})
+            if now is not None and now == far:
+                continue
+            far = now
+            clock = bar_clock(self.chunk.text, low, high)
+            yield Moved(matcher.pattern.name, far, printed_time(text, self.zone), clock, self.chunk.position(low))
+
     def heartbeats_only(self) -> bool:
         """True when every line behind the last progress line is benign, and there is one."""
-        start = self.progress
-        after = sum(low > start for low in self.benign)
-        if not after:
-            return False
-        low = self.chunk.begin if start < 0 else self.chunk.bounds(start)[1]
-        return sum(1 for line in self.chunk.text[low:].splitlines() if line.strip()) == after
+        spans = self.chunk.spans(self._behind())
+        first = next(spans, None)
+        return first is not None and first[0] in self.benign and all(low in self.benign for low, _ in spans)
+
+    def clean(self) -> bool:
+        """True when no whole line but benign ones stands behind the last progress."""
+        size = len(self.chunk.text)
+        return all(low in self.benign or high == size for low, high in self.chunk.spans(self._behind()))
+
+    def _behind(self) -> int:
+        return self.chunk.begin if self.progress < 0 else self.chunk.bounds(self.progress)[1]
+
+
+def _far(fields: Mapping[str, int | float | str]) -> int | None:
+    value = fields.get("step", fields.get("n"))
+    return value if isinstance(value, int) else None
+
+
+def bar_clock(text: bytes, low: int, high: int) -> float | None:
+    """Seconds that a progress bar says it has run: the bar of this line, or the one that the line was printed over."""
+    own = text[low : min(high, low + MAX_LINE)]
+    found = list(_BAR_CLOCK.finditer(own)) or list(_RICH_CLOCK.finditer(own.rstrip()))
+    found = found or list(_BAR_CLOCK.finditer(text, max(0, low - _BEFORE), low))
+    if not found:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in found[-1].groups())
+    return float(hours * 3600 + minutes * 60 + seconds)
 
 
 def _matches(matcher: Matcher, raw: bytes, literal: bytes) -> bool:
