@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from sweeprules.collectors.logs.lines import Chunk, printed_time
-from sweeprules.collectors.trials.jsontext import Json, count, number
+from sweeprules.collectors.trials.jsontext import Json, number
 from sweeprules.collectors.trials.results import TrialConfig
 from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
 
@@ -29,6 +29,8 @@ _TOKEN = b"Bearer token invalid"
 _LOCKED = b"A tunnel with the same token"
 _OPEN = b"You are authenticated as"
 _TRAFFIC = re.compile(rb"\b(RB|SB|TC):\s*(\d{1,18})")
+_BACK = 50
+"""Lines before one without a time in which a time is looked for."""
 _AT_MOST = 20_000
 """Lines of one kind that are looked at in one stretch of a log for a time."""
 
@@ -214,7 +216,7 @@ def read_refused(
     sweep were not read. Unknown when such a line can not be placed, or when the stretch may not reach back an hour.
     """
     memo = before or {}
-    kept = {int(slot) for slot in _slots(memo.get("slots"))}
+    kept = {int(moment // SLOT): moment for moment in _times(memo.get("times"))}
     reached = number(memo.get("reached"))
     if gap or reached is None:
         reached = 0.0 if chunk.start == 0 else _first_time(chunk, zone)
@@ -226,21 +228,22 @@ def read_refused(
         elif moment < now - HOUR:
             break
         else:
-            kept.add(int(moment // SLOT))
-    recent = sorted(slot for slot in kept if now - HOUR < (slot + 1) * SLOT and slot * SLOT <= now)
-    left: dict[str, Json] = {"slots": [*recent]}
+            slot = int(moment // SLOT)
+            kept[slot] = max(moment, kept.get(slot, moment))
+    recent = sorted(moment for moment in kept.values() if now - HOUR <= moment <= now)
+    left: dict[str, Json] = {"times": [*recent]}
     if reached is not None:
         left["reached"] = reached
     fact: FactValue = len(recent)
-    if lost and not recent:
-        fact = Unknown(Reason.NOT_READ, "the lines with a refused token carry no time")
+    if lost:
+        fact = Unknown(Reason.NOT_READ, "some lines with a refused token carry no time")
     elif reached is None or reached > now - HOUR:
         fact = Unknown(Reason.CUT, "what was read of the log does not reach back an hour")
     return Refused(fact, quote, MappingProxyType(left))
 
 
-def _slots(value: Json) -> Sequence[int]:
-    return [slot for one in value if (slot := count(one)) is not None] if isinstance(value, list) else []
+def _times(value: Json) -> Sequence[float]:
+    return [moment for one in value if (moment := number(one)) is not None] if isinstance(value, list) else []
 
 
 def _refused(chunk: Chunk, zone: ZoneInfo) -> Iterator[tuple[float | None, str]]:
@@ -256,8 +259,8 @@ def _refused(chunk: Chunk, zone: ZoneInfo) -> Iterator[tuple[float | None, str]]
 
 
 def _time_at(chunk: Chunk, zone: ZoneInfo, low: int) -> float | None:
-    """The time of a line, or of one of the 50 lines before it."""
-    for _ in range(50):
+    """The time of a line, or of one of the lines before it."""
+    for _ in range(_BACK):
         begin, end = chunk.bounds(low)
         moment = printed_time(chunk.raw(begin, end).decode("utf-8", "replace"), zone)
         if moment is not None:
