@@ -36,7 +36,7 @@ from sweeprules.handoffs.identity import path_of
 from sweeprules.handoffs.render import Handoff, hand_off
 from sweeprules.reports.clean import markdown
 from sweeprules.reports.document import ClusterHead, HandoffRow, Judged, SweepHead, build
-from sweeprules.reports.tables import tables
+from sweeprules.reports.rows import signal_rules
 from sweeprules.reports.words import typed
 from sweeprules.store.history import Since
 from sweeprules.store.kept import StartingPoint
@@ -314,9 +314,9 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         verdicts,
         tuple(_row(h, world) for h in handoffs),
         loaded.types,
+        signal_rules(loaded.policy),
     )
     document = build(judged)
-    document["tables"] = tables(document["jobs"])
     pairs = [(one.gathered, one.normalised) for one in looked.seen if one.gathered and one.normalised]
     return Swept(
         document,

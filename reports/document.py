@@ -9,6 +9,8 @@ from typing import Any
 
 from sweeprules.engine.facts import ABSENT, NOT_APPLICABLE, Absent, FactValue, Interval, Ref, Subject, Unknown, World
 from sweeprules.engine.verdicts import Action, Flag, Verdict
+from sweeprules.reports.rows import Row, row_of
+from sweeprules.reports.tables import tables
 
 SCHEMA_VERSION = 1
 SEVERITIES = ("critical", "warning", "info")
@@ -69,7 +71,10 @@ class HandoffRow:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """All that a report is made of. `types` gives the catalogue's type of (kind, field)."""
+    """All that a report is made of. `types` gives the catalogue's type of (kind, field).
+
+    `signals` names the rules about steps that give each signal: the tables count those that hold at the newest step.
+    """
 
     head: SweepHead
     clusters: tuple[ClusterHead, ...]
@@ -77,18 +82,20 @@ class Judged:
     verdicts: Mapping[Ref, Verdict]
     handoffs: tuple[HandoffRow, ...] = ()
     types: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    signals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def build(judged: Judged) -> Data:
-    """The report document, without its tables; keys and order are those of the contract."""
+    """The report document; keys and order are those of the contract."""
     handoff_ids = {(h.subject, action): h.id for h in judged.handoffs for action in h.actions}
+    rows = _rows(judged, handoff_ids)
     return {
         "schema_version": SCHEMA_VERSION,
         "sweep": _sweep(judged.head),
         "clusters": [_cluster(c, judged, handoff_ids) for c in judged.clusters],
-        "jobs": _jobs(judged, handoff_ids),
+        "jobs": [row.entry for row in rows],
         "subjects": _subjects(judged, handoff_ids),
-        "tables": [],
+        "tables": tables(rows),
         "handoffs": [_handoff(h) for h in judged.handoffs],
     }
 
@@ -228,10 +235,12 @@ def _seen(name: str, facts: Mapping[str, FactValue]) -> bool:
     return (count.sure if isinstance(count, Interval) else count if isinstance(count, int) else 0) > 0
 
 
-def _jobs(judged: Judged, handoffs: Mapping[tuple[str, str], str]) -> list[Data]:
-    entries = [_entry(run, judged, handoffs) for run in _runs(judged.world)]
-    entries.sort(key=_row_order)
-    return entries
+def _rows(judged: Judged, handoffs: Mapping[tuple[str, str], str]) -> list[Row]:
+    rows = [
+        row_of(_entry(run, judged, handoffs), run.row, run.links, judged.world, judged.verdicts, judged.signals)
+        for run in _runs(judged.world)
+    ]
+    return sorted(rows, key=lambda row: _row_order(row.entry))
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +335,7 @@ def _link(link: Subject) -> Data:
     return {name: plain(link.facts.get(name, ABSENT), kinds.get(name, "text")) for name in names}
 
 
-def _row_order(entry: Data) -> tuple[Any, ...]:
+def _row_order(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     counted = [f["severity"] for f in entry["flags"] if not f["exempt"] and not f["resolved"]]
     severity = min((SEVERITIES.index(s) for s in counted), default=len(SEVERITIES))
     phase = {"RUNNING": 0, "PENDING": 1}.get(entry["state"], 2)

@@ -6,12 +6,13 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sweeprules.reports.boxes import boxed, line, wrap
 from sweeprules.reports.clean import one_line
+from sweeprules.reports.tables import LINE_COLUMNS
 from sweeprules.reports.words import MARKS
 
 _STYLES = {"critical": "bold red", "warning": "yellow", "info": "dim"}
@@ -25,17 +26,16 @@ def render(document: Data, *, width: int, colour: bool) -> str:
         file=out, width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
         markup=False, emoji=False, highlight=False, legacy_windows=False,
     )  # fmt: skip
-    for part in _parts(document):
+    for part in _parts(document, width):
         console.print(part)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _parts(document: Data) -> Iterator[Text | Table]:
+def _parts(document: Data, width: int) -> Iterator[Text | Table]:
     yield from _head(document)
     for table in document["tables"]:
         yield Text(f"\n{table['title']}", style="bold")
-        yield _table(table)
-        yield Text(f"  {table['rollup']}")
+        yield from _table(table, width)
     if not document["jobs"]:
         yield Text("\n" + _no_jobs(document))
     yield from _flagged(document)
@@ -70,15 +70,13 @@ def _queue(cluster: Data) -> str:
     return "UNKNOWN" if cluster["queue"] == "unknown" else str(cluster["queue"])
 
 
-def _table(data: Data) -> Table:
-    table = Table(box=box.SQUARE, show_lines=False, pad_edge=True)
-    ratios = {"Job": 34, "Note": 40}
-    for column in data["columns"]:
-        table.add_column(column, overflow="fold", min_width=min(len(column), 11), ratio=None, max_width=None,
-                         no_wrap=column not in ratios)  # fmt: skip
-    for row in data["rows"]:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+def _table(data: Data, width: int) -> Iterator[Text | Table]:
+    if data["columns"] == list(LINE_COLUMNS):
+        lines = [one for row in data["rows"] for one in line(data["columns"], row, width)]
+    else:
+        lines = boxed(data["columns"], data["rows"], width)
+    yield Text("\n".join(lines), no_wrap=True, overflow="ignore")
+    yield Text("\n".join(f"  {one}" for one in wrap(data["rollup"], width - 2)))
 
 
 def _no_jobs(document: Data) -> str:

@@ -12,7 +12,6 @@ import pytest
 
 from sweeprules.engine.facts import Ref
 from sweeprules.reports.document import build
-from sweeprules.reports.tables import tables
 from tests.reports.worlds import STALE, judged
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "report.schema.json").read_text())
@@ -20,9 +19,7 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "report.schema.json
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    made = build(judged())
-    made["tables"] = tables(made["jobs"])
-    return made
+    return build(judged())
 
 
 def test_it_fits_its_schema(document: dict[str, Any]) -> None:

@@ -11,7 +11,6 @@ from syrupy.assertion import SnapshotAssertion
 from sweeprules.reports.document import build
 from sweeprules.reports.markdown_report import TEMPLATE
 from sweeprules.reports.markdown_report import render as as_markdown
-from sweeprules.reports.tables import tables
 from sweeprules.reports.text import render as as_text
 from tests.reports.worlds import HOSTILE, judged
 
@@ -20,9 +19,7 @@ TEMPLATES = {TEMPLATE: (Path(__file__).parents[2] / "templates" / TEMPLATE).read
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    made = build(judged())
-    made["tables"] = tables(made["jobs"])
-    return made
+    return build(judged())
 
 
 @pytest.mark.parametrize("width", [100, 200])
