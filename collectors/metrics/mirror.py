@@ -56,9 +56,11 @@ def mirrors(chunk: Chunk, low: int) -> Iterator[Record]:
     """
     text = chunk.text
     at = text.find(MIRROR, low)
+    high = -1
     while at >= 0:
         following = text.find(MIRROR, at + len(MIRROR))
-        high = line_end(text, at)
+        if at >= high:
+            high = line_end(text, at)
         stop = high if following < 0 else min(high, following)
         record = _mirror(text[at:stop], at, stop)
         if record is not None and (record.data is not None or high < len(text)):
@@ -161,24 +163,27 @@ def console_ends(chunk: Chunk, low: int) -> Iterator[tuple[int, int]]:
 
 
 def console(chunk: Chunk, at: int, step: int) -> Record | None:
-    """The dictionary around the key at `at`: lines of one process, other lines between them passed over.
+    """The dictionary around the key at `at`: lines of one process, bars and lines of others between them passed over.
 
-    None when its first line was not read; what of it can not be read is left out.
+    Its keys are sorted, so that a line of another dictionary is seen. None when its first line was not read; what else
+    can not be read is left out.
     """
     text = chunk.text
     start = line_start(text, at, chunk.begin)
     owner = _owner(text, start)
     data: dict[str, Any] = {}
-    opened = _take(text[start : line_end(text, at)], owner, data)
+    look = _take(text[start : line_end(text, at)], owner, data)
     place = start
     for _ in range(CONSOLE_LINES):
-        if opened or place <= chunk.begin:
+        if look in ("opened", "strange") or place <= chunk.begin:
             break
         end = place - 1
         place = line_start(text, end, chunk.begin)
         if _owner(text, place) == owner:
-            opened = _take(text[place:end], owner, data)
-    return Record(step, place, line_end(text, at), "console", data) if opened and len(data) > 1 else None
+            look = _take(text[place:end], owner, data)
+    if look != "opened" or len(data) < 2:
+        return None
+    return Record(step, place, line_end(text, at), "console", data)
 
 
 def _owner(text: bytes, start: int) -> bytes:
@@ -186,17 +191,28 @@ def _owner(text: bytes, start: int) -> bytes:
     return prefix[0] if prefix is not None else b""
 
 
-def _take(line: bytes, owner: bytes, data: dict[str, Any]) -> bool:
-    """Adds the pair of one line; True when the line opens the dictionary. What is nested deeper is left out."""
+def _take(line: bytes, owner: bytes, data: dict[str, Any]) -> str:
+    """Adds the pairs of one line: `opened` when it begins the dictionary, `within`, or `strange` when it is no part.
+
+    What is nested deeper is left out, and so is a pair that is broken.
+    """
     rest = line[len(owner) :][:LONGEST].decode("utf-8", "replace")
     if owner and rest[:1] in (" ", "\t"):
         rest = rest[1:]
-    opened = rest.startswith(("{'", '{"'))
-    body = rest[1:] if opened or rest.startswith(" ") else ""
-    if not body.startswith(("'", '"')):
-        return False
+    if not rest.strip() or "%|" in rest:
+        return "within"
+    found = _pairs_of(rest[1:]) if rest.startswith(("{'", '{"', " '", ' "')) else {}
+    least = min(data, default=None)
+    if rest[0] not in "{ " or (found and least is not None and max(found) >= least):
+        return "strange"
+    data.update(found)
+    return "opened" if rest[0] == "{" and found else "within"
+
+
+def _pairs_of(body: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     at = 0
     while (pair := _PAIR.match(body, at)) is not None and pair["end"]:
-        data.setdefault(pair["key"], pair["text"] if pair["text"] is not None else pair["bare"])
+        found[pair["key"]] = pair["text"] if pair["text"] is not None else pair["bare"]
         at = pair.end()
-    return opened
+    return found
