@@ -10,7 +10,10 @@ from functools import cache
 from typing import Any
 
 from bench.shipped import policy
+from sweeprules.cli.loading import load_catalogue
 from sweeprules.engine.language.ast import Policy
+from sweeprules.engine.language.load import load_policy
+from sweeprules.store.builtin import RULES, schema
 
 Metrics = dict[str, Any]
 
@@ -23,8 +26,10 @@ def shipped() -> Policy:
 
 @cache
 def aliases() -> Mapping[str, tuple[str, ...]]:
-    """Its metrics: field -> printed keys."""
-    return {name: metric.aliases for name, metric in shipped().metrics.items()}
+    """The shipped metrics: field -> printed keys."""
+    files = {"rules/metrics.yaml": (RULES / "metrics.yaml").read_bytes()}
+    metrics = load_policy([files], load_catalogue(), schema=schema("rules")).metrics
+    return {name: metric.aliases for name, metric in metrics.items()}
 
 
 def healthy(step: int, rng: random.Random) -> Metrics:
