@@ -19,12 +19,12 @@ SURVIVED = 3
 MAX_LINES = 512
 """Lines that are looked at for one pattern in one reading, from its beginning and from its end."""
 _MESSAGE = 300
-_BEFORE = 120
 _WORK = re.compile(r"WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?OpType=(?P<op>\w+)")
 _SUMMARY = (b"Root Cause (first observed failure)", b"ChildFailedError")
 _NATIVE = b"(most recent call first)"
 _RAISED_FROM = re.compile(r"Exception raised from (?P<function>[\w:~<>]+) at ")
 _STORE = re.compile(r"^(?:send|recv)[A-Z]\w*$")
+_BAR = re.compile(r"\s*\d{1,3}%\|[^|]{0,400}\|[^\[\]]{0,80}(?:\[[^\]]{0,200}\])?")
 _ENDED = b"CANCELLED AT"
 _WALL = re.compile(r"CANCELLED AT \S+ DUE TO TIME LIMIT")
 
@@ -138,7 +138,7 @@ class _Reader:
             self.path,
             line.position,
             number,
-            self._time(text[max(0, named[1] - _BEFORE) :]),
+            self._time(text),
             Standing.REPORT if death_report(text) else Standing.OWN,
             f"{work['op']} {work['seq']}" if work is not None and work["seq"] else "",
             () if number is None else (number,),
@@ -168,7 +168,7 @@ class _Reader:
                 )
 
     def _time(self, text: str) -> float | None:
-        return moment(text, self.zone, self.until)
+        return moment(_BAR.sub("", text), self.zone, self.until)
 
 
 def _place(matcher: Matcher, text: str) -> int | None:
