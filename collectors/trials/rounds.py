@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from sweeprules.collectors.trials.results import (
     read_job,
     read_trial,
 )
+from sweeprules.collectors.trials.steps import Observed, Steps
 from sweeprules.collectors.trials.tally import Tally, plus, tally
 from sweeprules.collectors.trials.trajectory import read_turns, refused_keys
 from sweeprules.engine.facts import NOT_READ, Reason, Unknown
@@ -30,8 +31,6 @@ MAX_ROUNDS = 4
 """Calls to a login at most (design 3: a second stage adds at most four)."""
 TRIES = 3
 """Reads of a result that is being written before it counts as unread (catalogue f.4)."""
-
-Ask = Callable[[Sequence[Command]], tuple[Observation, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,40 +56,33 @@ class Reading:
     memos: Mapping[str, TrialsMemo] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Trials:
-    """The readings by the directories that were asked for, and what was observed."""
+def trials(
+    directories: Iterable[str], memos: Mapping[str, TrialsMemo], nonce: str, zone: tzinfo = UTC
+) -> Steps[Mapping[str, Reading]]:
+    """The trials in each directory, or in the job directories inside it (`trace_jobs`), in at most four rounds.
 
-    readings: Mapping[str, Reading]
-    observations: tuple[Observation, ...] = ()
-
-
-def read_trials(
-    directories: Iterable[str], memos: Mapping[str, TrialsMemo], call: Ask, nonce: str, zone: tzinfo = UTC
-) -> Trials:
-    """The trials in each directory, or in the job directories inside it (`trace_jobs`), in at most four calls.
-
-    `memos` are by directory, as the last sweep's readings left them. `nonce` is the sweep's random word; `zone` that
-    of times without an offset.
+    The readings are by the directories as asked for, less a last slash. `memos` are by directory, as the last sweep's
+    readings left them. `nonce` is the sweep's random word; `zone` that of times without an offset.
     """
     asked = tuple(dict.fromkeys(one.rstrip("/") or "/" for one in directories if askable(one)))
     if not asked:
-        return Trials({})
-    reader = _Reader(memos, call, nonce, zone)
-    listings = reader.list(asked)
+        return MappingProxyType({})
+    reader = _Reader(memos, nonce, zone)
+    listings = yield from reader.list(asked)
     inside = {one: _inner(one, listings[one]) for one in asked}
     deeper = tuple(dict.fromkeys(path for paths in inside.values() for path in paths))
     if deeper:
-        listings |= reader.list(deeper)
+        listings |= yield from reader.list(deeper)
     holders = {one: _holders(one, inside[one], listings) for one in asked}
     roots = {
         path: reader.root(path, listings[path]) for path in dict.fromkeys(p for ps in holders.values() for p in ps)
     }
-    reader.results(roots.values())
+    yield from reader.results(roots.values())
     while reader.left(roots.values()):
-        reader.again(roots.values())
-    readings = {one: _reading(one, [roots[path] for path in holders[one]], listings[one]) for one in asked}
-    return Trials(MappingProxyType(readings), tuple(reader.observations))
+        yield from reader.again(roots.values())
+    return MappingProxyType(
+        {one: _reading(one, [roots[path] for path in holders[one]], listings[one]) for one in asked}
+    )
 
 
 def _inner(directory: str, listing: Listing | Unknown) -> tuple[str, ...]:
@@ -140,26 +132,25 @@ class _Root:
 
 
 class _Reader:
-    """Makes the calls and files what came back."""
+    """Asks, and files what came back."""
 
-    def __init__(self, memos: Mapping[str, TrialsMemo], call: Ask, nonce: str, zone: tzinfo) -> None:
-        self.memos, self.call, self.nonce, self.zone = memos, call, nonce, zone
-        self.observations: list[Observation] = []
+    def __init__(self, memos: Mapping[str, TrialsMemo], nonce: str, zone: tzinfo) -> None:
+        self.memos, self.nonce, self.zone = memos, nonce, zone
         self.rounds = 0
         self.tries = 0
         self.sampled = False
         self.budget = ask.BUDGET
         self.aggregates: dict[str, Piece] = {}
 
-    def _ask(self, batch: Sequence[Command]) -> tuple[Observation, ...]:
+    def _ask(self, batch: Sequence[Command]) -> Steps[Observed]:
         self.rounds += 1
-        observed = self.call(batch)
-        self.observations.extend(observed)
-        return observed
+        return (yield batch)
 
-    def list(self, directories: Sequence[str]) -> dict[str, Listing | Unknown]:
+    def list(self, directories: Sequence[str]) -> Steps[dict[str, Listing | Unknown]]:
         """The names in some directories, and the aggregates that lie there."""
-        observed = self._ask((*(ask.listing(one) for one in directories), *ask.aggregates(directories, self.nonce)))
+        observed = yield from self._ask(
+            (*(ask.listing(one) for one in directories), *ask.aggregates(directories, self.nonce))
+        )
         for one in observed[len(directories) :]:
             self.aggregates |= split(one, self.nonce).pieces
         pairs = zip(directories, observed, strict=False)
@@ -177,7 +168,7 @@ class _Reader:
         root.config = read_config(config.data) if config else NOT_READ
         return root
 
-    def results(self, roots: Iterable[_Root]) -> None:
+    def results(self, roots: Iterable[_Root]) -> Steps[None]:
         """The results that are new; directories with few of them come first, so that these are read whole."""
         ordered = sorted(roots, key=lambda root: (len(root.fresh), root.path))
         paths = {ask.result_path(root.path, name): (root, name) for root in ordered for name in root.fresh}
@@ -191,7 +182,7 @@ class _Reader:
         batch = (*commands, *ask.configs(more, self.nonce))
         if not batch:
             return
-        observed = self._ask(batch)
+        observed = yield from self._ask(batch)
         self.tries = 1
         self._file(observed[: len(commands)], paths)
         for one in observed[len(commands) :]:
@@ -228,7 +219,7 @@ class _Reader:
             return True
         return self.tries < TRIES and any(root.capped or _worth(root) for root in roots)
 
-    def again(self, roots: Iterable[_Root]) -> None:
+    def again(self, roots: Iterable[_Root]) -> Steps[None]:
         """Results that were being written or not reached, the ends of long ones, and once a sample of trajectories."""
         found = tuple(roots)
         paths = {ask.result_path(root.path, name): (root, name) for root in found for name in _worth(root)}
@@ -242,7 +233,7 @@ class _Reader:
         if not batch:
             self.tries = TRIES
             return
-        observed = self._ask(batch)
+        observed = yield from self._ask(batch)
         self._file(observed[: len(retried)], paths)
         for one in observed[len(retried) : len(retried) + len(longer)]:
             self._file_ends(split(one, self.nonce), ends)

@@ -10,7 +10,9 @@ import pytest
 from sweeprules.collectors.trials import ask, memo
 from sweeprules.collectors.trials.counts import BENIGN, Terms, trial_facts, trial_pass_rate
 from sweeprules.collectors.trials.memo import TrialsMemo
-from sweeprules.collectors.trials.rounds import Reading, read_trials
+from sweeprules.collectors.trials.rounds import Reading
+from sweeprules.collectors.trials.rounds import trials as reader
+from sweeprules.collectors.trials.steps import run
 from sweeprules.engine.facts import ABSENT, Reason, Unknown
 from tests.collectors.trials import harbor
 from tests.collectors.trials.harbor import FakeTrial, dump, random_trials, write_job, write_trial
@@ -20,7 +22,8 @@ from tests.collectors.trials.shell import CLOCK, NONCE, Login
 def sweep(root: Path, kept: dict[str, TrialsMemo] | None = None, login: Login | None = None) -> Reading:
     """One sweep of a directory; `kept` is taken through JSON and left with the new memos, as the store does."""
     memos = {path: memo.decode(json.loads(json.dumps(memo.encode(one)))) for path, one in (kept or {}).items()}
-    reading = read_trials([str(root)], memos, (login or Login()).ask, NONCE).readings[str(root)]
+    found, _ = run((login or Login()).ask, {"trials": reader([str(root)], memos, NONCE)})
+    reading = found["trials"][str(root)]
     if kept is not None:
         kept.update(reading.memos)
     return reading
