@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from sweeprules.engine.catalogue import Catalogue, FieldDef
@@ -26,6 +27,8 @@ COUNTS = {"cluster": 2, "run": 60, "sweep": 1}
 """Subjects of a kind; steps are as many as their jobs have, of any other kind there are a few."""
 JOBS, FEW, STEPS = 200, 6, 8
 NOW = 1_800_000_000
+CALM, WILD = (0.3, 0.3, 0.31), (0.3, 0.3, 0.3, 0.9, 3.0, -1.0)
+"""Points of a series: one that hardly moves, and one that jumps, so that rules about steps come true."""
 
 
 class Maker:
@@ -94,16 +97,17 @@ class Maker:
 
     def _steps(self, job: Ref) -> list[Subject]:
         count = self.rng.choice([0, 0, 1, STEPS, 2 * STEPS])
+        points = self.rng.choice([CALM, WILD])
         found = []
         for i in range(count):
-            facts = {name: self._point(name) for name in self.series}
+            facts = {name: self._point(name, points) for name in self.series}
             facts.update({"step": 10 + i, "time": NOW - 60 * (count - i)})
             found.append(Subject(Ref("step", f"{job.key}/{i}"), facts, {}, {"job": Relation((job,))}))
         return found
 
-    def _point(self, name: str) -> FactValue:
+    def _point(self, name: str, points: Sequence[float]) -> FactValue:
         field = self.catalogue.kinds["step"].fields.get(name)
-        return self.value(field) if field is not None and self.rng.random() < 0.2 else self.rng.choice([0.3, 0.3, 0.31])
+        return self.value(field) if field is not None and self.rng.random() < 0.2 else self.rng.choice(points)
 
     def _part(self, members: tuple[Ref, ...]) -> Relation:
         return Relation(members, self.rng.choice([Completeness.WHOLE, Completeness.WHOLE, Completeness.PARTIAL]))
