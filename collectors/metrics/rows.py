@@ -102,11 +102,17 @@ def _dict_row(chunk: Chunk, at: int) -> Row | None:
     low, high = text.rfind(b"{", start, at), text.find(b"}", at, end)
     if high < 0:
         return None if end == len(text) else Row(max(low, start), at, whole=False)
-    values = _pairs(text[low + 1 : high]) if low >= 0 else None
+    values = _pairs(text[low + 1 : high]) if low >= 0 and not _goes_on(text[high + 1 : end]) else None
     if values is None:
         return Row(max(low, start), high + 1, whole=False)
     step, total = _told(values)
     return Row(low, high + 1, MappingProxyType(values), True, step, total)
+
+
+def _goes_on(rest: bytes) -> bool:
+    """Does a line go on as if the dict had not ended there? Then it did not."""
+    before_next = rest.partition(b"{")[0]
+    return b"':" in before_next or b"}" in before_next
 
 
 def _pairs(inner: bytes) -> dict[str, str] | None:

@@ -40,6 +40,15 @@ def percentage(data: bytes) -> FactValue:
     return _TORN
 
 
+def agreed(share: FactValue, step: FactValue, total: FactValue) -> FactValue:
+    """A completion that the job's own log bears out; one that says done while steps are missing is of another run."""
+    if not (isinstance(step, int) and isinstance(total, int) and isinstance(share, int | float)):
+        return share
+    if share >= 100 and step < total:
+        return Unknown(Reason.DISAGREE, f"the trainer's own log says done, the job's log says step {step} of {total}")
+    return share
+
+
 def _completion(line: bytes) -> float | None:
     try:
         row: Any = json.loads(line)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeprules.collectors.metrics.trainer_log import checkpoint_kind, percentage
+from sweeprules.collectors.metrics.trainer_log import agreed, checkpoint_kind, percentage
 from sweeprules.engine.facts import Reason, Unknown
 
 
@@ -45,6 +45,26 @@ def test_what_is_no_share_is_malformed(share):
     found = percentage(b'{"current_steps": 4, "percentage": ' + share.encode() + b"}\n")
     assert isinstance(found, Unknown)
     assert found.reason == Reason.MALFORMED
+
+
+def test_a_file_that_another_run_left_is_not_believed():
+    found = agreed(100.0, 400, 916)
+    assert isinstance(found, Unknown)
+    assert found.reason == Reason.DISAGREE
+
+
+@pytest.mark.parametrize(
+    ("share", "step", "total"),
+    [
+        (100.0, 916, 916),
+        (43.7, 400, 916),
+        (100.0, Unknown(Reason.NOT_READ), 916),
+        (100.0, 400, Unknown(Reason.CUT)),
+        (Unknown(Reason.NOT_READ), 400, 916),
+    ],
+)
+def test_a_share_that_nothing_speaks_against_stands(share, step, total):
+    assert agreed(share, step, total) == share
 
 
 @given(st.binary(max_size=400))
