@@ -1,8 +1,56 @@
 """The parameters of the policy that the pipeline reads itself."""
 
+from __future__ import annotations
+
+from sweeprules.collectors.cadence import Params
+from sweeprules.engine.evaluate.params import Place, param_value
+from sweeprules.engine.facts import FactValue, Unknown
+from sweeprules.engine.language.ast import Policy
+
 CADENCE = "default_cadence"
 """The cadence of a job of which nothing was learned yet."""
 ALIKE = "alike_elapsed"
 """Share by which the elapsed times of two deaths may differ that are taken for the same."""
-READ = (CADENCE, ALIKE)
+LEAST = "cadence_gaps_least"
+"""How many gaps tell a cadence."""
+SPREAD = "cadence_spread"
+"""How many times the median a gap may be before it is a standstill."""
+FLOOR = "cadence_floor"
+"""The shortest cadence that is learned."""
+CEILING = "cadence_ceiling"
+"""The longest cadence that is learned."""
+TAIL = "cadence_tail"
+"""The share of results at the end of an evaluation in which its bulk tells nothing of the gaps."""
+LEARNED = (LEAST, SPREAD, FLOOR, CEILING, TAIL)
+READ = (CADENCE, ALIKE, *LEARNED)
 """All of them: a change of one changes what is read, not only how it is judged."""
+_UNREAD = Unknown("not-read")
+
+
+def value(policy: Policy, name: str, cluster: FactValue, bucket: FactValue, tags: FactValue = ()) -> FactValue:
+    """What a parameter that the pipeline reads is worth; unknown where the policy has none of that name."""
+    param = policy.params.get(name)
+    if param is None:
+        return Unknown("not-read", f"the policy has no parameter {name}")
+    return param_value(param, Place(_UNREAD, tags, cluster, bucket))
+
+
+def cadence_params(policy: Policy, cluster: FactValue, bucket: FactValue, tags: FactValue = ()) -> Params:
+    """What the policy says of the cadence of a job; where it says nothing of how one is learned, the usual.
+
+    A number that turns on what is not known of the job is the usual one too, but for the default, which stays unknown.
+    """
+    plain = Params(value(policy, CADENCE, cluster, bucket, tags))
+    least, spread, floor, ceiling, tail = (value(policy, name, cluster, bucket, tags) for name in LEARNED)
+    return Params(
+        plain.default,
+        int(_number(least, plain.least)),
+        _number(spread, plain.spread),
+        _number(floor, plain.floor),
+        _number(ceiling, plain.ceiling),
+        _number(tail, plain.tail),
+    )
+
+
+def _number(found: FactValue, usual: float) -> float:
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else usual

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from sweeprules.collectors.gaps import CadenceMemo, Gaps, decode_history, encode_history
+from sweeprules.collectors.progress import ProgressMemo
+
 
 @dataclass(frozen=True, slots=True)
 class LineMemo:
@@ -33,6 +36,8 @@ class LogMemo:
     """True when only benign lines came since the last progress, up to `offset`; None when that is not known."""
     searched: bool = False
     """True when what is older than the first look was looked through for metrics: that is done once."""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    """By reader, what it keeps of the log: JSON-ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ class JobMemo:
     gone_sweeps: int = 0
     log: LogMemo | None = None
     signature: SignatureMemo | None = None
+    progress: ProgressMemo | None = None
+    cadence: CadenceMemo | None = None
 
     @property
     def key(self) -> str:
@@ -93,6 +100,8 @@ class Prior:
     jobs: Mapping[str, JobMemo] = field(default_factory=dict)
     clusters: Mapping[str, ClusterMemo] = field(default_factory=dict)
     edges: frozenset[tuple[str, str]] = frozenset()
+    cadences: Mapping[str, Gaps] = field(default_factory=dict)
+    """The gaps of earlier jobs by their kind and phase (`collectors.cadence.history_key`)."""
 
     def of_cluster(self, cluster: str) -> dict[str, JobMemo]:
         """Its jobs by id."""
@@ -105,6 +114,7 @@ class Prior:
             "jobs": [_plain(self.jobs[key]) for key in sorted(self.jobs)],
             "clusters": {name: _plain(memo) for name, memo in sorted(self.clusters.items())},
             "edges": sorted(map(list, self.edges)),
+            "cadences": encode_history(self.cadences),
         }
 
     @classmethod
@@ -119,15 +129,18 @@ class Prior:
             {job.key: job for job in jobs},
             {name: ClusterMemo(**memo) for name, memo in data["clusters"].items()},
             frozenset((first, second) for first, second in data["edges"]),
+            decode_history(data.get("cadences") or {}),
         )
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, ProgressMemo | CadenceMemo):
+        return value.encode()
     if is_dataclass(value):
         return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Mapping):
         return {key: _plain(member) for key, member in value.items()}
-    return value
+    return [_plain(member) for member in value] if isinstance(value, list | tuple) else value
 
 
 def _job(data: Mapping[str, Any]) -> JobMemo:
@@ -139,4 +152,9 @@ def _job(data: Mapping[str, Any]) -> JobMemo:
         memo = replace(memo, log=LogMemo(**{**log, "lines": lines}))
     if signature is not None:
         memo = replace(memo, signature=SignatureMemo(**signature))
-    return memo
+    progress, cadence = data.get("progress"), data.get("cadence")
+    return replace(
+        memo,
+        progress=None if progress is None else ProgressMemo.decode(progress),
+        cadence=None if cadence is None else CadenceMemo.decode(cadence),
+    )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from sweeprules.collectors.cadence import history_after
 from sweeprules.collectors.cluster import status
 from sweeprules.collectors.gather import Gathered
+from sweeprules.collectors.learning import NONE_LEARNED, Learned, kept
 from sweeprules.collectors.normalise import Normalised
 from sweeprules.collectors.prior import ClusterMemo, JobMemo, Prior
 from sweeprules.collectors.slurm.states import TERMINAL
@@ -22,8 +24,11 @@ def remember(
     joined: Iterable[Subject],
     decided: Mapping[Ref, str],
     now: float,
+    learned: Mapping[str, Learned] = NONE_LEARNED,
 ) -> Prior:
     """The state after this sweep. `joined` are the subjects of `join_links`, `decided` the buckets of jobs.
+
+    `learned` is what was learned of running jobs, by their keys; of others what was known is kept.
 
     A job whose state is unknown keeps the state that it had: its end must still be proved. Clusters that were not
     reached keep all of theirs.
@@ -40,12 +45,20 @@ def remember(
                 continue
             key = subject.ref.key
             seen = subjects.get(key, subject)
-            jobs[key] = _memo(seen, prior.jobs.get(key), normalised, decided.get(subject.ref, ""), now, whole=whole)
+            memo = _memo(seen, prior.jobs.get(key), normalised, decided.get(subject.ref, ""), now, whole=whole)
+            progress, cadence = kept(memo, learned.get(key), ended=memo.state in TERMINAL)
+            jobs[key] = replace(memo, progress=progress, cadence=cadence)
             edges |= _edges(seen)
         if gathered.scheduled is not None:
             clusters[name] = _cluster(clusters.get(name, ClusterMemo()), gathered, now, whole=whole)
-    kept = {key: memo for key, memo in jobs.items() if now - memo.last_seen < KEEP}
-    return Prior(kept, clusters, frozenset(edge for edge in edges if edge[0] in kept or edge[1] in kept))
+    still = {key: memo for key, memo in jobs.items() if now - memo.last_seen < KEEP}
+    news = [(one.kind, one.before, one.cadence) for _, one in sorted(learned.items()) if one.cadence is not None]
+    return Prior(
+        still,
+        clusters,
+        frozenset(edge for edge in edges if edge[0] in still or edge[1] in still),
+        history_after(prior.cadences, news),
+    )
 
 
 def _cluster(memo: ClusterMemo, gathered: Gathered, now: float, *, whole: bool) -> ClusterMemo:

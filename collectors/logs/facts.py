@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
+from sweeprules.collectors.gaps import Moved
 from sweeprules.collectors.logs.candidates import read_causes
 from sweeprules.collectors.logs.causes import Causes
 from sweeprules.collectors.logs.failure import first_error_facts
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
-from sweeprules.collectors.logs.scan import Matcher, Moved, Scan, carry, line_counts, match_line, scan
+from sweeprules.collectors.logs.scan import Matcher, Scan, carry, line_counts, match_line, scan
 from sweeprules.collectors.logs.traces import Raised, tracebacks
 from sweeprules.collectors.prior import LineMemo, LogMemo
 from sweeprules.engine.facts import ABSENT, Absent, FactValue, Interval, Reason, Unknown
@@ -64,6 +65,8 @@ class LogReading:
     """What went wrong by this log alone; None when it was not read."""
     moved: tuple[Moved, ...] = ()
     """The signs of progress that are new since the last sweep."""
+    breaks: tuple[tuple[int, str], ...] = ()
+    """Where saving and evaluation begin, as (position, phase)."""
     gap: bool = False
     """True when bytes between the last sweep and this one were not read."""
 
@@ -186,7 +189,9 @@ def _read(
         heartbeats=clean, searched=searched,
     )  # fmt: skip
     quotes = _quotes(reading, matchers)
-    return LogReading(MappingProxyType(facts), memo, quotes, raised, reading.progressed, causes, reading.moved, gap)
+    return LogReading(
+        MappingProxyType(facts), memo, quotes, raised, reading.progressed, causes, reading.moved, reading.breaks, gap
+    )
 
 
 def _clean(reading: Scan, kept: LogMemo | None, *, gap: bool, whole: bool) -> bool | None:

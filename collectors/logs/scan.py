@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import re2
 
+from sweeprules.collectors.gaps import Moved
 from sweeprules.collectors.logs.lines import MAX_LINE, Chunk, Line, printed_time
 from sweeprules.collectors.prior import LineMemo
 from sweeprules.engine.facts import Value
@@ -22,6 +23,13 @@ TIMED = 500
 """Lines from the end on in which the last printed time is looked for."""
 EVENTS = 512
 """Signs of progress of one pattern, from the end on, that are kept as events."""
+_BREAKS = (
+    (b"Started: 'save_checkpoint", "checkpoint"),
+    (b"Started: 'save_hf", "checkpoint"),
+    (b"Saving model checkpoint to", "checkpoint"),
+    (b"Started: 'eval", "eval"),
+    (b"***** Running Evaluation *****", "eval"),
+)
 _BAR_CLOCK = re.compile(rb"\[(?:(\d{1,4}):)?(\d\d):(\d\d)<")
 _RICH_CLOCK = re.compile(rb"[ \t](?:(\d{1,4}):)?(\d\d?):(\d\d)[ \t]+(?:[\d:]+|-:--:--)[ \t]*$")
 _BEFORE = 600
@@ -56,20 +64,6 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """One sign of progress: the pattern, how far (`step` or `n` of its fields, None without), and when.
-
-    `time` is what the line prints, epoch seconds; `clock` the seconds that the bar at or right before it has run.
-    """
-
-    pattern: str
-    far: int | None
-    time: float | None
-    clock: float | None
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
 class Scan:
     """One reading of a log. `counts` are of lines from `counted_from` on; `first` and `last` of all that was read.
 
@@ -87,6 +81,8 @@ class Scan:
     progressed: bool
     clean: bool = True
     moved: tuple[Moved, ...] = ()
+    breaks: tuple[tuple[int, str], ...] = ()
+    """Where saving and evaluation begin, as (position, phase), in the order of the log."""
 
 
 def scan(chunk: Chunk, matchers: Sequence[Matcher], zone: ZoneInfo, counted_from: int = 0) -> Scan:
@@ -106,6 +102,7 @@ def scan(chunk: Chunk, matchers: Sequence[Matcher], zone: ZoneInfo, counted_from
         tally.progress >= 0,
         tally.clean(),
         tuple(sorted(tally.moved, key=lambda one: one.position)),
+        phase_breaks(chunk),
     )
 
 
@@ -184,6 +181,19 @@ class _Tally:
 
     def _behind(self) -> int:
         return self.chunk.begin if self.progress < 0 else self.chunk.bounds(self.progress)[1]
+
+
+def phase_breaks(chunk: Chunk) -> tuple[tuple[int, str], ...]:
+    """Where the trainer says that it begins to save or to evaluate, the newest of each wording."""
+    found: list[tuple[int, str]] = []
+    for literal, phase in _BREAKS:
+        at = chunk.text.rfind(literal, chunk.begin)
+        for _ in range(EVENTS):
+            if at < 0:
+                break
+            found.append((chunk.position(at), phase))
+            at = chunk.text.rfind(literal, chunk.begin, at)
+    return tuple(sorted(found))
 
 
 def _far(fields: Mapping[str, int | float | str]) -> int | None:

@@ -1,0 +1,102 @@
+"""What one sweep learns of a job, from its log, its facts and what is remembered of it and of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from sweeprules.collectors.cadence import (
+    NOT_JUDGED,
+    Params,
+    cadence_facts,
+    history_key,
+    model_size,
+    remaining_share,
+)
+from sweeprules.collectors.gaps import CadenceMemo, Gaps, Moved, moved_at, signs_of
+from sweeprules.collectors.prior import JobMemo
+from sweeprules.collectors.progress import ProgressMemo, progress_facts
+from sweeprules.engine.facts import NOT_APPLICABLE, FactValue
+
+UNJUDGED = "catch-all"
+"""The bucket of jobs of which no output is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What was new in a job's log: signs of progress, where other phases began, and that bytes before were not read."""
+
+    moved: tuple[Moved, ...] = ()
+    breaks: tuple[tuple[int, str], ...] = ()
+    gap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What the next sweep knows of a job. `kind` is its `history_key`, `before` the memo that this sweep began with."""
+
+    progress: ProgressMemo | None
+    cadence: CadenceMemo | None
+    kind: str
+    before: CadenceMemo | None
+
+
+NOTHING = Printed()
+
+
+def learn_job(
+    facts: Mapping[str, FactValue],
+    printed: Printed,
+    memo: JobMemo | None,
+    chain: CadenceMemo | None,
+    history: Mapping[str, Gaps],
+    bucket: str,
+    params: Params,
+    now: float,
+    *,
+    complete: bool,
+    patterns: Iterable[str] = (),
+) -> tuple[dict[str, FactValue], Learned | None]:
+    """The facts of cadence and of progress of a running job, and what is remembered of them.
+
+    `chain` is what an earlier link of its run left (`chain_memo`), for a job that nothing is known of yet. `complete`
+    says that its cluster was swept whole, `patterns` are the names of those of kind progress. A catch-all job is not
+    asked: its facts are absent, and nothing is remembered.
+    """
+    if bucket == UNJUDGED:
+        marks = dict.fromkeys(("progress_marker", "progress_age", "unchanged_sweeps"), NOT_APPLICABLE)
+        return {**NOT_JUDGED, **marks}, None
+    marked, progress = progress_facts(
+        facts, memo.progress if memo else None, now, complete=complete, patterns=patterns,
+        moved_at=moved_at(printed.moved),
+    )  # fmt: skip
+    before = memo.cadence if memo is not None and memo.cadence is not None else chain
+    cluster, phase = facts.get("cluster"), facts.get("phase")
+    kind = history_key(bucket, model_size(facts.get("model"), facts.get("name")), str(cluster))
+    signs = signs_of(printed.moved, printed.breaks, facts, now, gap=printed.gap)
+    paced, cadence = cadence_facts(
+        signs, phase if isinstance(phase, str) else "", before, history, kind, params, remaining=remaining_share(facts)
+    )
+    return {**paced, **marked}, Learned(progress, cadence, kind, before)
+
+
+def chain_memo(run: str, job: str, jobs: Mapping[str, JobMemo]) -> CadenceMemo | None:
+    """The gaps that the newest other link of a run left, by the keys of run and job; None without any."""
+    if not run:
+        return None
+    links = [memo for key, memo in jobs.items() if memo.run == run and key != job and memo.cadence is not None]
+    newest = max(links, key=lambda memo: (memo.last_seen, memo.started or 0.0, memo.key), default=None)
+    return newest.cadence.inherited() if newest is not None and newest.cadence is not None else None
+
+
+def kept(memo: JobMemo, learned: Learned | None, *, ended: bool) -> tuple[ProgressMemo | None, CadenceMemo | None]:
+    """What is remembered of a job: of one that has ended only the gaps, which the next link of its run starts from."""
+    progress = learned.progress if learned is not None else memo.progress
+    cadence = learned.cadence if learned is not None else memo.cadence
+    if not ended:
+        return progress, cadence
+    return None, cadence.inherited() if cadence is not None else None
+
+
+NONE_LEARNED: Mapping[str, Learned] = MappingProxyType({})
