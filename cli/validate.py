@@ -118,9 +118,10 @@ def _beside(loaded: Loaded) -> list[Problem]:
 
 def _lint(policy: Policy, catalogue: Catalogue) -> list[Problem]:
     """The findings about what the site itself wrote; those about the shipped policy are not the site's to mend."""
+    from sweeprules.cli.facts import RELEASE
     from sweeprules.engine.language.lint import lint
 
-    found = lint(policy, catalogue, now=time.time(), used=READ)
+    found = lint(policy, catalogue, now=time.time(), used=READ, release=RELEASE)
     return [problem for problem in found if not problem.mark.file.startswith("builtin:")]
 
 

@@ -86,6 +86,8 @@ class Catalogue:
     units: frozenset[str]
     enums: Mapping[str, Any]
     sha256: str
+    flag_feeds: Mapping[str, int] = field(default_factory=dict)
+    """Flag -> the stage of the product whose facts lead to it."""
 
     @classmethod
     def load(cls, facts_schema: Mapping[str, Any], catalogue: Node | Mapping[str, Any]) -> Catalogue:
@@ -111,6 +113,7 @@ class Catalogue:
             units=frozenset(spec.unit for kind in kinds.values() for spec in kind.fields.values() if spec.unit),
             enums=data["enums"],
             sha256=_digest({"facts": facts_schema, "catalogue": data}),
+            flag_feeds={name: int(body.get("feeds", 1)) for name, body in flags.items()},
         )
 
     def kind_of(self, word: str) -> str | None:

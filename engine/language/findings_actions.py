@@ -44,8 +44,11 @@ class _Asker(NamedTuple):
         return self.act.mark.file.startswith(SHIPPED)
 
 
-def action_findings(policy: Policy, catalogue: Catalogue) -> Iterator[Problem]:
-    """Arguments of one action that go against each other (SR022), and flags named that no rule raises (SR023)."""
+def action_findings(policy: Policy, catalogue: Catalogue, release: int) -> Iterator[Problem]:
+    """Arguments of one action that go against each other (SR022), and flags named that no rule raises (SR023).
+
+    A flag that waits for a stage after `release` counts as raised.
+    """
     askers: dict[tuple[str, str], list[_Asker]] = {}
     for rule in policy.rules.values():
         for act in (one for one in rule.then if isinstance(one, Act)):
@@ -54,7 +57,7 @@ def action_findings(policy: Policy, catalogue: Catalogue) -> Iterator[Problem]:
     possible = Possible(policy, catalogue)
     for (_, kind), several in askers.items():
         yield from _against_each_other(policy, possible, kind, several)
-    yield from _unraised(policy, catalogue)
+    yield from _unraised(policy, catalogue, release)
 
 
 # ---------------------------------------------------------------- unlike arguments
@@ -157,9 +160,10 @@ def _and(names: Sequence[str] | Mapping[str, object]) -> str:
 # ---------------------------------------------------------------- flags that no rule raises
 
 
-def _unraised(policy: Policy, catalogue: Catalogue) -> Iterator[Problem]:
+def _unraised(policy: Policy, catalogue: Catalogue, release: int) -> Iterator[Problem]:
     raised = {one.flag for rule in policy.rules.values() for one in rule.then if isinstance(one, Raise)}
     there = raised | catalogue.builtin | {one.as_flag for one in policy.exemptions if one.as_flag}
+    there |= {flag for flag, stage in catalogue.flag_feeds.items() if stage > release}
     for rule in policy.rules.values():
         for key, flags in (("explains", rule.explains), ("replaces", rule.replaces)):
             yield from _named(rule.mark, f"{key} of {quote(rule.id)}", flags, there)

@@ -19,15 +19,22 @@ PLANNED = 5
 
 
 def lint(
-    policy: Policy, catalogue: Catalogue, *, now: float | None = None, stage: int = PLANNED, used: Collection[str] = ()
+    policy: Policy,
+    catalogue: Catalogue,
+    *,
+    now: float | None = None,
+    stage: int = PLANNED,
+    used: Collection[str] = (),
+    release: int = PLANNED,
 ) -> list[Problem]:
     """The findings about a policy by place, each a warning with a code of `codes.CODES`.
 
     `now` is epoch seconds, for what has expired (None: that is not looked at). `stage` is the last stage of the
-    product whose facts count as provided; `used` names params that something beside the policy reads.
+    product whose facts count as provided; `used` names params that something beside the policy reads. A flag of a
+    stage after `release` waits for its rules, and may be named before there are any.
     """
-    found = {dataclasses.replace(one, severity="warning"): None for one in _all(policy, catalogue, now, stage, used)}
-    return sorted(found)
+    told = [*_all(policy, catalogue, now, stage, used), *action_findings(policy, catalogue, release)]
+    return sorted({dataclasses.replace(one, severity="warning"): None for one in told})
 
 
 def _all(
@@ -37,4 +44,3 @@ def _all(
     yield from value_findings(policy, catalogue)
     yield from word_findings(policy, used)
     yield from overlay_findings(policy, catalogue, now)
-    yield from action_findings(policy, catalogue)

@@ -91,3 +91,12 @@ def test_flags_that_something_raises() -> None:
     builtin = sorted(catalogue().builtin)[0]
     more = f"explains: [failure, stale-log, {builtin}]"
     assert told(rules(rule("{state: FAILED}", id="our.a", more=more)), "SR023") == []
+
+
+def test_a_flag_that_waits_for_a_later_release_may_be_named() -> None:
+    policy = load(rules(rule("{state: FAILED}", id="our.a", more="explains: [sft-oom]")))
+    stage = catalogue().flag_feeds["sft-oom"]
+    found = {
+        release: [one.code for one in lint(policy, catalogue(), release=release)] for release in (stage - 1, stage)
+    }
+    assert found == {stage - 1: [], stage: ["SR023"]}
