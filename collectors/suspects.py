@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from zoneinfo import ZoneInfo
 
 from sweeprules.collectors.logs import ask
+from sweeprules.collectors.logs.candidates import read_causes
+from sweeprules.collectors.logs.causes import Causes
 from sweeprules.collectors.logs.facts import FoundLog, Location
 from sweeprules.collectors.logs.find import FileStat, Listing, Stats, read_listing, read_stats
-from sweeprules.collectors.logs.lines import Line, printed_time, split_lines
+from sweeprules.collectors.logs.lines import Chunk, Line, split_lines
 from sweeprules.collectors.logs.locate import UNPRINTABLE, usable
+from sweeprules.collectors.logs.moments import moment as record_time
 from sweeprules.collectors.logs.rounds import Ask, LogMarks
+from sweeprules.collectors.logs.scan import Matcher
+from sweeprules.collectors.logs.traces import tracebacks
 from sweeprules.collectors.slurm.jobs import Job
 from sweeprules.collectors.slurm.text import parse_id
 from sweeprules.engine.facts import Unknown
@@ -111,9 +116,17 @@ def lines_near(log: WorkerLog, moment: float, zone: ZoneInfo) -> list[Line]:
     near: list[Line] = []
     current = abs(log.stat.mtime - moment) <= NEAR
     for line in split_lines(log.observation.stdout, log.start, whole_start=log.start == 0):
-        printed = printed_time(line.text, zone)
+        printed = record_time(line.text, zone, log.stat.mtime)
         if printed is not None:
             current = abs(printed - moment) <= NEAR
         if current:
             near.append(line)
     return near
+
+
+def causes_near(log: WorkerLog, moment: float, matchers: Sequence[Matcher], zone: ZoneInfo) -> Causes:
+    """What went wrong in a worker's log within `NEAR` of `moment`, to be weighed beside the job's own log."""
+    chunk = Chunk(log.observation.stdout, log.start, whole_start=log.start == 0)
+    read = read_causes(chunk, tracebacks(chunk), matchers, log.path, zone, log.stat.mtime)
+    near = {line.position for line in lines_near(log, moment, zone)}
+    return replace(read, found=tuple(cause for cause in read.found if cause.position in near))

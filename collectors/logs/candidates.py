@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from sweeprules.collectors.logs.causes import Cause, Causes, Standing, joined
+from sweeprules.collectors.logs.causes import Cause, Causes, Standing, decode, joined, merge
 from sweeprules.collectors.logs.completion import Completion, read_completion
 from sweeprules.collectors.logs.fallout import death_report, is_fallout, is_quiet, without_prose
 from sweeprules.collectors.logs.lines import Chunk, Line
@@ -56,6 +57,22 @@ def read_causes(
         any(chunk.text.find(mark, chunk.begin) >= 0 for mark in _SUMMARY),
         read_completion(chunk, before),
     )
+
+
+def read_on(
+    kept: Mapping[str, Any] | None,
+    chunk: Chunk,
+    raised: Sequence[Raised],
+    matchers: Sequence[Matcher],
+    path: str,
+    zone: ZoneInfo,
+    until: float | None = None,
+) -> Causes:
+    """As `read_causes`, joined with what an earlier sweep kept of the same log by `encode`; None before the first."""
+    if not kept:
+        return read_causes(chunk, raised, matchers, path, zone, until)
+    before = decode(kept)
+    return merge(before, read_causes(chunk, raised, matchers, path, zone, until, before.completion))
 
 
 class _Reader:
