@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench import backtests, cli, latency
+from bench import backtests, cli, latency, logs
 from bench.measure import MeasurementError, Sample, cpu_ratio, in_turn, interleaved, ratio
 from bench.sweeps import FIRST_ID, swept
 
@@ -35,7 +35,7 @@ def main() -> int:
     """Print the table; 1 when a budget is missed, 2 when something could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out 100,000 jobs")
-    parser.add_argument("--part", choices=("engine", "cli", "sweep", "backtest"), help="only these rows")
+    parser.add_argument("--part", choices=("engine", "cli", "sweep", "backtest", "logs"), help="only these rows")
     options = parser.parse_args()
     print(_machine(), flush=True)
     missed = failed = False
@@ -44,6 +44,7 @@ def main() -> int:
         "cli": cli_rows(),
         "sweep": sweep_rows(options.quick),
         "backtest": backtest_rows(),
+        "logs": log_rows(options.quick),
     }
     for name, rows in parts.items():
         if options.part not in (None, name):
@@ -169,6 +170,20 @@ def sweep_rows(quick: bool) -> Iterator[Row]:
     took = latency.measure()
     measured = f"{took.new * 1e3:.0f} ms new, {took.shared * 1e3:.0f} ms over a ControlMaster"
     yield Row("a round trip over a real sshd", measured, "", None)
+
+
+# ---------------------------------------------------------------- logs
+
+
+def log_rows(quick: bool) -> Iterator[Row]:
+    """Readers of logs against `grep -c` over the same pipe, and the memory that a log of any length takes."""
+    for kind in logs.KINDS:
+        found = logs.measure(kind, 40 if quick else 200, 200 if quick else logs.LONG)
+        measured = f"{found.share:.1%} ({found.cpu_share:.1%} by cpu), {found.reader:.0f} MB/s"
+        what = f"{kind} log of {found.size_mb:.0f} MB / grep -c, piped"
+        yield Row(what, measured, f"at least {logs.LEAST:.0%}, aim {logs.AIM:.0%}", found.share >= logs.LEAST)
+        memory = f"{found.peak_mb:.0f} MB"
+        yield Row(f"{kind} log of {found.long_mb:,.0f} MB: peak memory", memory, "under 100 MB", found.peak_mb < 100)
 
 
 # ---------------------------------------------------------------- backtest

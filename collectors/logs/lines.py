@@ -7,9 +7,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from zoneinfo import ZoneInfo
 
-_ANSI = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+_ANSI = re.compile(rb"(\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]))")
 _RAY = re.compile(rb"\((?P<name>[A-Za-z_][\w.:<>-]*) pid=\d+(?:, ip=[\da-f.:]+)?\)[ \t]?")
 # A log that was cut short under its writer begins with a hole, which reads as NULs.
 _BREAK = re.compile(rb"(?:[\r\n]|\x00{16,})+")
@@ -52,17 +53,11 @@ class Chunk:
     def _plain(self, data: bytes) -> bytes:
         if b"\x1b" not in data:
             return data
-        parts: list[bytes] = []
-        at = removed = kept = 0
-        for found in _ANSI.finditer(data):
-            parts.append(data[at : found.start()])
-            kept += found.start() - at
-            removed += found.end() - found.start()
-            self._kept.append(kept)
-            self._removed.append(removed)
-            at = found.end()
-        parts.append(data[at:])
-        return b"".join(parts)
+        # Text and code in turn: the sums of their lengths tell where each code stood.
+        parts = _ANSI.split(data)
+        self._kept = list(accumulate(map(len, parts[:-1:2])))
+        self._removed = list(accumulate(map(len, parts[1::2])))
+        return b"".join(parts[::2])
 
     def position(self, at: int) -> int:
         """The place in the file of byte `at` of the plain text: that of the colour before it, if there is one."""

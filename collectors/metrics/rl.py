@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -47,21 +47,44 @@ def read_rl(
     `checkpoint` is the step that the checkpoint's own file names, `near` the log's mtime (epoch seconds). Of a log that
     is no RL run's the engine's facts alone are told, where it has an engine.
     """
-    memo = before or {}
-    reading = _Reading(chunk, Names.of(aliases), zone, State.decode(memo.get("state") or {}))
-    series = Series.decode(memo.get("series") or {})
-    reading.read(series.newest)
-    engine = read_engine(chunk, zone, Engine.decode(memo.get("engine")), near)
-    state = reading.state
-    if not state.seen:
-        facts = engine_facts(engine, whole=whole) if engine is not None else {}
-        return Numbers(facts, memo={"engine": engine.encode()} if engine is not None else {})
-    series = series.extended(tuple(reading.points), whole=whole, rewards=reading.rewards)
-    after: dict[str, Json] = {"state": state.encode(), "series": series.encode()}
-    if engine is not None:
-        after["engine"] = engine.encode()
-    facts = {**engine_facts(engine, whole=whole), **rl_facts(state, series, whole=whole, checkpoint=checkpoint)}
-    return Numbers(facts, series.points, after, reading.quotes)
+    kept, quotes = Kept.decode(before).after(chunk, Names.of(aliases), zone, whole=whole, near=near)
+    return kept.numbers(quotes, whole=whole, checkpoint=checkpoint)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was read of a log so far."""
+
+    state: State = field(default_factory=State)
+    series: Series = field(default_factory=Series)
+    engine: Engine | None = None
+
+    @classmethod
+    def decode(cls, memo: Mapping[str, Any] | None) -> Kept:
+        """What a memo keeps; None or an empty one is a log that nobody read."""
+        memo = memo or {}
+        state, series = State.decode(memo.get("state") or {}), Series.decode(memo.get("series") or {})
+        return cls(state, series, Engine.decode(memo.get("engine")))
+
+    def after(
+        self, chunk: Chunk, names: Names, zone: ZoneInfo, *, whole: bool, near: float | None = None
+    ) -> tuple[Kept, Mapping[str, str]]:
+        """What was read after one more stretch, and the lines behind the facts."""
+        reading = _Reading(chunk, names, zone, self.state)
+        reading.read(self.series.newest)
+        engine = read_engine(chunk, zone, self.engine, near)
+        series = self.series.extended(tuple(reading.points), whole=whole, rewards=reading.rewards)
+        return Kept(reading.state, series, engine), reading.quotes
+
+    def numbers(self, quotes: Mapping[str, str], *, whole: bool, checkpoint: FactValue = NOT_READ) -> Numbers:
+        """The same as facts, points and a memo."""
+        state, series, engine = self.state, self.series, self.engine
+        of_engine: dict[str, Json] = {} if engine is None else {"engine": engine.encode()}
+        if not state.seen:
+            return Numbers(engine_facts(engine, whole=whole) if engine is not None else {}, memo=of_engine)
+        facts = {**engine_facts(engine, whole=whole), **rl_facts(state, series, whole=whole, checkpoint=checkpoint)}
+        memo: dict[str, Json] = {"state": state.encode(), "series": series.encode(), **of_engine}
+        return Numbers(facts, series.points, memo, quotes)
 
 
 def restarted(memo: Mapping[str, Any]) -> dict[str, Any]:

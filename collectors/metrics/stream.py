@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 from sweeprules.collectors.logs.lines import Chunk
+from sweeprules.collectors.metrics.names import Names
 from sweeprules.collectors.metrics.numbers import Numbers
-from sweeprules.collectors.metrics.rl import read_rl
+from sweeprules.collectors.metrics.rl import Kept
 
 OVERLAP = 64 * 1024
 """Bytes that are read again with the next piece, for what was half written at its end."""
@@ -17,23 +18,20 @@ LONGEST = 4 * 1024 * 1024
 
 def read_rl_pieces(pieces: Iterable[bytes], aliases: Mapping[str, Sequence[str]], zone: ZoneInfo) -> Numbers:
     """What `read_rl` says of a log that comes in pieces from its start, of some MiB each: memory is that of a piece."""
-    numbers = Numbers()
+    names, kept = Names.of(aliases), Kept()
+    quotes: Mapping[str, str] = {}
     carried, start, begun = b"", 0, True
     for piece in pieces:
         data = carried + piece
         if _after_break(data, len(data)) == 0 and len(data) < LONGEST:
             carried = data
             continue
-        numbers = _more(numbers, data, start, aliases, zone, begun=begun)
+        kept, quotes = kept.after(Chunk(data, start, whole_start=begun), names, zone, whole=True)
         keep, begun = _kept(data)
         carried, start = data[keep:], start + keep
-    return _more(numbers, carried, start, aliases, zone, begun=begun) if carried else numbers
-
-
-def _more(
-    before: Numbers, data: bytes, start: int, aliases: Mapping[str, Sequence[str]], zone: ZoneInfo, *, begun: bool
-) -> Numbers:
-    return read_rl(Chunk(data, start, whole_start=begun), aliases, zone, before.memo or None, whole=True)
+    if carried:
+        kept, quotes = kept.after(Chunk(carried, start, whole_start=begun), names, zone, whole=True)
+    return kept.numbers(quotes, whole=True)
 
 
 def _kept(data: bytes) -> tuple[int, bool]:
