@@ -21,7 +21,7 @@ LEAST = 0.95
 
 
 @cache
-def tests() -> tuple[RuleTest, ...]:
+def read_all() -> tuple[RuleTest, ...]:
     return read_rule_tests(policy(), catalogue(), rule_tests(), Readers(LogReader()))
 
 
@@ -30,14 +30,14 @@ def lines(found: tuple[Tried, ...]) -> str:
 
 
 def test_each_rule_branch_and_exemption_is_shown_by_a_test() -> None:
-    found = coverage(policy(), catalogue(), tests())
+    found = coverage(policy(), catalogue(), read_all())
     assert [f"{point.mark}: {part.owner}: {point.text}" for part, point in found.gaps] == []
     assert len(found.parts) >= len(policy().rules)
 
 
 def test_nearly_every_change_of_the_shipped_rules_is_noticed() -> None:
     """Without asking whether a survivor is the policy in other words: the score can only be too low."""
-    found = mutate(policy(), catalogue(), tests())
+    found = mutate(policy(), catalogue(), read_all())
     assert [kind for kind in KINDS if not found.made[kind]] == []
     assert found.equivalent == ()
     assert found.score >= LEAST, lines(found.survivors)
@@ -45,7 +45,7 @@ def test_nearly_every_change_of_the_shipped_rules_is_noticed() -> None:
 
 @pytest.mark.deep
 def test_what_survives_is_another_policy_in_generated_worlds(capsys: pytest.CaptureFixture[str]) -> None:
-    found = mutate(policy(), catalogue(), tests(), worlds=WORLDS)
+    found = mutate(policy(), catalogue(), read_all(), worlds=WORLDS)
     with capsys.disabled():
         print("\n" + table(found))
     assert [kind for kind in KINDS if not found.made[kind]] == []

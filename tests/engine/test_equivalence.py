@@ -1,0 +1,148 @@
+"""Twins: what is called the policy in other words never differs elsewhere, and what differs is found to."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from sweeprules.cli.testsources import LogReader
+from sweeprules.engine.equivalence import Twins
+from sweeprules.engine.evaluate.verdict import judge
+from sweeprules.engine.facts import World
+from sweeprules.engine.generated import Worlds
+from sweeprules.engine.holds import Held
+from sweeprules.engine.language.ast import Policy
+from sweeprules.engine.mutate import Mutant, mutants
+from sweeprules.engine.mutated import changed
+from sweeprules.engine.ruletests import RuleTest, read_rule_tests
+from sweeprules.engine.testsources import Readers
+from tests.engine.evaluate.site import catalogue, policy
+
+POLICY = policy(
+    r"""policy: 1
+title: t
+params:
+  floor: {default: 30m, why: shortest silence}
+  far: {default: 20m, why: never reached before the floor is}
+lists: {ends: [FAILED, TIMEOUT]}
+patterns:
+  died: {literal: died, regex: 'has\s+died', kind: fault}
+decide:
+  bucket:
+    - {when: {name: {prefix: rl-}}, is: rl}
+    - {when: {name: {prefix: sft-}}, is: sft}
+    - {when: {name: {contains: tune}}, is: sft}
+    - {otherwise: catch-all}
+rules:
+  - id: stale
+    on: job
+    when: {all: [{state: RUNNING}, {log_age: {gt: $floor}}, {any: [{log_age: {gt: $far}}, {nodes: {known: true}}]}]}
+    then: {flag: stale-log}
+  - {id: one-died, on: job, when: {some: {of: siblings, is: {state: FAILED}, if_empty: false}}, then: {flag: failure}}
+  - {id: ended, on: job, when: {any: [{state: {in: $ends}}, {state: TIMEOUT}]}, then: {flag: chain-restart-ok}}
+  - {id: line, on: job, when: {lines.died.count: {gt: 0}}, then: {flag: edquot}}
+  - {id: known, on: job, when: {all: [{state: {known: true}}, {state: RUNNING}]}, then: {flag: bringup}}
+"""
+)
+TESTS = """tests:
+  - name: silent
+    given: {job: {name: rl-x, state: RUNNING, log_age: 31m, nodes: 2}}
+    expect: {flags: [stale-log]}
+  - name: a sibling failed
+    given: {job: {name: sft-x, siblings: [{state: FAILED}]}}
+    expect: {flags: [failure]}
+  - name: ended
+    given: {job: {name: a tune, state: TIMEOUT}}
+    expect: {flags: [chain-restart-ok]}
+  - name: a line
+    given: {job: {name: x, state: FAILED}, log: [it has died, "so it ends"]}
+    expect: {flags: [edquot]}
+"""
+FIRST, MORE = 600, 2000
+
+
+@pytest.fixture(scope="module")
+def tests() -> tuple[RuleTest, ...]:
+    read = read_rule_tests(POLICY, catalogue(), {"t.test.yaml": TESTS}, Readers(LogReader()))
+    assert len(read) == 4
+    return read
+
+
+@pytest.fixture(scope="module")
+def verdicts(tests: tuple[RuleTest, ...]) -> dict[str, bool]:
+    """Mutant -> is it the policy in other words?"""
+    twins = Twins(POLICY, catalogue(), tests)
+    return {one.text: twins.agree(one, FIRST) for one in mutants(POLICY)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rule stale: `nodes: {known: true}` dropped",
+        "rule known: `state: {known: true}` dropped",
+        "rule ended: `state: TIMEOUT` dropped",
+        "decide bucket, rl put after the next",
+        "$far 1200 made 600",
+    ],
+)
+def test_what_says_the_same_otherwise_is_a_twin(text: str, verdicts: dict[str, bool]) -> None:
+    assert text in verdicts, sorted(verdicts)
+    assert verdicts[text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rule one-died: `some` made `every`",
+        "$floor 1800 made 3600",
+        "$far 1200 made 2400",
+        "list ends: FAILED left out",
+        "rule stale: `state: RUNNING` dropped",
+        "rule known: `state: RUNNING` dropped",
+        "pattern died: left out",
+        "rule stale: flag stale-log left out",
+    ],
+)
+def test_what_differs_somewhere_is_no_twin(text: str, verdicts: dict[str, bool]) -> None:
+    assert text in verdicts, sorted(verdicts)
+    assert not verdicts[text]
+
+
+def outcome(policy_: Policy, world: World, held: Held) -> object:
+    """All that a sweep would tell, with the truths of the rules that only have one."""
+    return {
+        ref: (one.flags, one.actions, dict(one.decided), one.health)
+        for ref, one in judge(policy_, world, catalogue(), held=held).items()
+    }
+
+
+def differs(one: Mutant, tests: tuple[RuleTest, ...], seed: int) -> bool:
+    """Is a mutant another policy in one of other worlds, judged one by one and whole?"""
+    worlds = Worlds(POLICY, catalogue(), [(test.given.world, test.held) for test in tests])
+    aim = worlds.aim(one.policy, changed(POLICY, one.policy))
+    rng = Random(seed)
+    made = (worlds.one(rng, aim) for _ in range(MORE))
+    return any(outcome(POLICY, world, held) != outcome(one.policy, world, held) for world, held in made)
+
+
+def test_a_twin_never_differs_in_other_worlds(tests: tuple[RuleTest, ...], verdicts: dict[str, bool]) -> None:
+    twins = [one for one in mutants(POLICY) if verdicts[one.text] and one.kind != "pattern"]
+    assert len(twins) >= 5
+    assert [one.text for one in twins if differs(one, tests, seed=20)] == []
+
+
+def test_the_check_of_twins_sees_what_differs(tests: tuple[RuleTest, ...], verdicts: dict[str, bool]) -> None:
+    others = [one for one in mutants(POLICY) if not verdicts[one.text] and one.kind in ("threshold", "list")]
+    assert others
+    assert [one.text for one in others if not differs(one, tests, seed=21)] == []
+
+
+def test_it_says_the_same_each_time(tests: tuple[RuleTest, ...], verdicts: dict[str, bool]) -> None:
+    twins = Twins(POLICY, catalogue(), tests)
+    again = {one.text: twins.agree(one, FIRST) for one in mutants(POLICY) if one.kind in ("threshold", "decision")}
+    assert again.items() <= verdicts.items()
+
+
+def test_without_a_test_there_is_no_world_and_so_no_twin() -> None:
+    assert not any(Twins(POLICY, catalogue(), ()).agree(one, 10) for one in mutants(POLICY))
