@@ -21,6 +21,7 @@ from sweeprules.collectors import cluster as clusters
 from sweeprules.collectors import outside
 from sweeprules.collectors.gather import Gathered, gather_first, gather_suspects, gathered_nothing
 from sweeprules.collectors.normalise import Normalised, normalise
+from sweeprules.collectors.numbers import Told, with_memos
 from sweeprules.collectors.prior import ClusterMemo, Prior
 from sweeprules.collectors.remember import remember
 from sweeprules.collectors.transport.allow import CommandRefused
@@ -112,6 +113,8 @@ class Looked:
     buckets: Mapping[Ref, str]
     prior: Prior
     observations: tuple[Observation, ...]
+    told: Mapping[str, Told]
+    """What the logs tell of each job, by job key."""
     first: World
     """The world of the first stage, which the suspects were chosen from."""
     suspects: Mapping[str, tuple[Ref, ...]]
@@ -149,14 +152,16 @@ def look(start: Start) -> Looked:
     sessions = Sessions(records, start.connect, gathering.budget(start.deadline))
     try:
         seen = [*_gather(start, records, sessions, prior), *kept_out]
-        first, buckets = _world(start, seen, prior)
+        first, buckets, told = _world(start, seen, prior)
         suspects = worlds.suspects_by_cluster(start.loaded.policy, first)
         closer = _look_closer(start, sessions, seen, suspects)
         # Where the second stage brought nothing, the first world stands.
-        world, buckets = (first, buckets) if all(map(operator.is_, closer, seen)) else _world(start, closer, prior)
+        world = first
+        if not all(map(operator.is_, closer, seen)):
+            world, buckets, told = _world(start, closer, prior)
     finally:
         sessions.close()
-    return Looked(closer, world, buckets, prior, sessions.observations(), first, suspects)
+    return Looked(closer, world, buckets, prior, sessions.observations(), told, first, suspects)
 
 
 def _prior(start: Start) -> Prior:
@@ -254,15 +259,16 @@ def _seen(record: ClusterRecord, result: tuple[Gathered, Normalised]) -> _Seen:
 # ---------------------------------------------------------------- decide, join, look closer
 
 
-def _world(start: Start, seen: list[_Seen], prior: Prior) -> tuple[World, dict[Ref, str]]:
+def _world(start: Start, seen: list[_Seen], prior: Prior) -> tuple[World, dict[Ref, str], dict[str, Told]]:
     subjects = [subject for one in seen for subject in one.subjects]
     head = worlds.sweep_subject(start.id, start.now, start.before, start.loaded.policy.sha256, start.engine)
     first = worlds.connect(subjects, head, start.before)
     buckets = worlds.buckets(start.loaded.policy, first)
     signatures = {k: v for one in seen if one.normalised for k, v in one.normalised.signatures.items()}
-    joined = worlds.joined(subjects, buckets, prior, signatures, start.loaded)
+    printed = {k: v for one in seen if one.normalised for k, v in one.normalised.printed.items()}
+    joined, told = worlds.joined(subjects, buckets, prior, signatures, printed, start.loaded)
     marks = marking.from_data(start.before.site.get(marking.STEPS))  # type: ignore[arg-type]
-    return worlds.connect(joined, head, start.before, marks), buckets
+    return worlds.connect(joined, head, start.before, marks), buckets, told
 
 
 def _look_closer(
@@ -317,7 +323,11 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         signal_rules(loaded.policy),
     )
     document = build(judged)
-    pairs = [(one.gathered, one.normalised) for one in looked.seen if one.gathered and one.normalised]
+    pairs = [
+        (one.gathered, replace(one.normalised, logs=with_memos(one.normalised.logs, looked.told)))
+        for one in looked.seen
+        if one.gathered and one.normalised
+    ]
     return Swept(
         document,
         world,

@@ -14,8 +14,10 @@ from sweeprules.cli.choosing import BUCKET, suspecting
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.marks import Marks, chain
 from sweeprules.collectors import cluster as clusters
+from sweeprules.collectors.numbers import Printed, Told, aliases_of, names
 from sweeprules.collectors.prior import Prior, SignatureMemo
 from sweeprules.collectors.slurm.links import join_links
+from sweeprules.collectors.steps import with_numbers, with_steps
 from sweeprules.engine.evaluate.native import evaluate_part
 from sweeprules.engine.evaluate.params import Place, param_value
 from sweeprules.engine.evaluate.truths import Truths
@@ -113,13 +115,20 @@ def joined(
     decided: Mapping[Ref, str],
     prior: Prior,
     signatures: Mapping[str, SignatureMemo],
+    printed: Mapping[str, Printed],
     loaded: Loaded,
-) -> list[Subject]:
-    """The subjects with runs, links, counts, series and cadence: what needs the bucket to be known."""
+) -> tuple[list[Subject], dict[str, Told]]:
+    """The subjects with runs, links, steps, counts, series and cadence: what needs the bucket to be known.
+
+    Beside them what the logs of jobs told, by job key.
+    """
     known = {**_kept_buckets(subjects, prior), **decided}
-    made = join_links(subjects, known, prior, signatures, partial(alike_elapsed, loaded.policy))
+    read, told = with_numbers(subjects, known, printed, aliases_of(loaded.policy.metrics))
+    linked = join_links(read, known, prior, signatures, partial(alike_elapsed, loaded.policy))
+    fields = (*names(loaded.catalogue.kinds["step"].fields), *loaded.policy.metrics)
+    made = with_steps(linked, known, told, prior, tuple(dict.fromkeys(fields)))
     jobs = [s for s in made if s.ref.kind == "job"]
-    return [_completed(subject, known, jobs, loaded) for subject in made]
+    return [_completed(subject, known, jobs, loaded) for subject in made], told
 
 
 def alike_elapsed(policy: Policy, cluster: str, bucket: str) -> FactValue:

@@ -16,6 +16,7 @@ from sweeprules.collectors.logs.facts import FoundLog, LogReading, log_facts, mo
 from sweeprules.collectors.logs.failure import signature, signature_text
 from sweeprules.collectors.logs.lines import Line
 from sweeprules.collectors.logs.scan import Matcher, prepare
+from sweeprules.collectors.numbers import Printed
 from sweeprules.collectors.prior import JobMemo, LogMemo, SignatureMemo
 from sweeprules.collectors.slurm.jobs import BEFORE_START, Job, source
 from sweeprules.collectors.slurm.queue import active_before, is_gone
@@ -48,6 +49,8 @@ class Normalised:
     subjects: tuple[Subject, ...]
     logs: Mapping[str, LogMemo]
     signatures: Mapping[str, SignatureMemo]
+    printed: Mapping[str, Printed]
+    """The logs themselves, for what can only be told once the bucket of a job is known."""
 
 
 def normalise(gathered: Gathered, patterns: Mapping[str, Pattern]) -> Normalised:
@@ -59,7 +62,12 @@ def normalise(gathered: Gathered, patterns: Mapping[str, Pattern]) -> Normalised
     name = gathered.record.name
     credentials = [credential_subject(name, cert, observation, gathered.now) for cert, observation in gathered.certs]
     subjects = (cluster, *credentials, *jobs)
-    return Normalised(subjects, MappingProxyType(reader.memos), MappingProxyType(reader.signatures))
+    return Normalised(
+        subjects,
+        MappingProxyType(reader.memos),
+        MappingProxyType(reader.signatures),
+        MappingProxyType(reader.printed),
+    )
 
 
 def _unlisted(gathered: Gathered) -> list[JobMemo]:
@@ -83,6 +91,7 @@ class _Jobs:
         self.certs = [cert for cert, _ in gathered.certs]
         self.memos: dict[str, LogMemo] = {}
         self.signatures: dict[str, SignatureMemo] = {}
+        self.printed: dict[str, Printed] = {}
 
     def listed(self, job: Job) -> Subject:
         """A job that queue or accounting lists."""
@@ -152,6 +161,12 @@ class _Jobs:
         )  # fmt: skip
         if reading.memo is not None:
             self.memos[f"{self.cluster}:{job_id}"] = reading.memo
+        if isinstance(where, FoundLog) and tail is not None and reading.memo is not None:
+            self.printed[f"{self.cluster}:{job_id}"] = Printed(
+                where, tail, memo.log if memo else None, reading.memo,
+                float(started) if isinstance(started, int | float) else None,
+                self.zone, self.gathered.now, self.gathered.memo.last_good,
+            )  # fmt: skip
         if isinstance(where, FoundLog):
             stat = source(where.observation, where.path)
             at_stat = ("log.path", "log.source", "log.exists", "log.size", "log.mtime", "log_age")

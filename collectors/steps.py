@@ -1,0 +1,157 @@
+"""The steps of training runs as subjects, over all links of a run, and what they say of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from sweeprules.collectors.metrics.best import best_step
+from sweeprules.collectors.metrics.points import Merged, Series, merge, step_relation, step_subjects
+from sweeprules.collectors.numbers import Aliases, Printed, Told, kept_series, told
+from sweeprules.collectors.prior import Prior
+from sweeprules.engine.facts import ABSENT, NOT_READ, FactValue, Ref, Subject, Unknown
+
+TRAINED = frozenset({"rl", "sft"})
+"""Buckets whose jobs make steps (catalogue f.3)."""
+_SAID = "RUNNING"
+
+
+def with_numbers(
+    subjects: Iterable[Subject], buckets: Mapping[Ref, str], printed: Mapping[str, Printed], aliases: Aliases
+) -> tuple[list[Subject], dict[str, Told]]:
+    """The subjects with what the logs of jobs tell, now that it is known what each job does; and that by job key."""
+    made: list[Subject] = []
+    found: dict[str, Told] = {}
+    for subject in subjects:
+        log = printed.get(subject.ref.key) if subject.ref.kind == "job" else None
+        bucket = buckets.get(subject.ref)
+        if log is None or bucket is None:
+            made.append(subject)
+            continue
+        read = found[subject.ref.key] = told(log, bucket, aliases)
+        facts = dict(read.facts)
+        if subject.get("state_raw") != _SAID:
+            # What the scheduler says of a start or an end counts for more than the last line of the log.
+            facts.pop("phase", None)
+        made.append(
+            replace(
+                subject,
+                facts=MappingProxyType({**subject.facts, **facts}),
+                sources=MappingProxyType({**subject.sources, **read.sources}),
+            )
+        )
+    return made, found
+
+
+def with_steps(
+    subjects: Sequence[Subject],
+    buckets: Mapping[Ref, str],
+    found: Mapping[str, Told],
+    prior: Prior,
+    fields: Sequence[str],
+) -> list[Subject]:
+    """The subjects of `join_links` with the steps of each run and what follows from them.
+
+    The row of a run has the steps of all its links, of a step made twice the later one; any other link has its own.
+    """
+    by_ref = {subject.ref: subject for subject in subjects}
+    series = {ref: one for ref in by_ref if ref.kind == "job" and (one := _series(ref, buckets, found, prior))}
+    made = dict(by_ref)
+    for run in (subject for subject in subjects if subject.ref.kind == "run"):
+        links = [ref for ref in run.relations["links"].members if ref in by_ref]
+        rows = run.relations["row"].members
+        merged = merge((ref.key.partition(":")[2], series[ref]) for ref in links if ref in series)
+        for ref in links:
+            subject = by_ref[ref]
+            if buckets.get(ref) in TRAINED and subject.judged and ref in series:
+                own = _whole_run(merged) if ref in rows else series[ref]
+                steps = step_subjects(ref, own, fields, run=merged, source=subject.sources.get("step"))
+                made.update({step.ref: step for step in steps})
+                made[ref] = _with(subject, own, steps, merged, is_row=ref in rows)
+        facts = {**_run_facts([made[ref] for ref in links], series, [made[ref] for ref in rows]), **run.facts}
+        made[run.ref] = replace(run, facts=MappingProxyType(facts))
+    return list(made.values())
+
+
+def _series(ref: Ref, buckets: Mapping[Ref, str], found: Mapping[str, Told], prior: Prior) -> Series | None:
+    now = found.get(ref.key)
+    if now is not None and now.series is not None:
+        return now.series
+    memo = prior.jobs.get(ref.key)
+    bucket = buckets.get(ref) or (memo.bucket if memo is not None else "")
+    return kept_series(bucket, memo.log if memo is not None else None)
+
+
+def _whole_run(merged: Merged) -> Series:
+    return Series(merged.display, merged.rewards, merged.printed, merged.whole, merged.begun)
+
+
+def _with(subject: Subject, own: Series, steps: Sequence[Subject], merged: Merged, *, is_row: bool) -> Subject:
+    relations = {**subject.relations, "steps": step_relation(own, steps)}
+    facts = dict(subject.facts)
+    if is_row and "checkpoint_step" in facts:
+        facts["best_step"] = best_step(
+            merged.rewards,
+            facts.get("save_interval", NOT_READ),
+            facts["checkpoint_step"],
+            facts.get("max_step", NOT_READ),
+            whole=merged.whole,
+        )
+    return replace(subject, facts=MappingProxyType(facts), relations=MappingProxyType(relations))
+
+
+# ---------------------------------------------------------------- what the steps say of the run
+
+
+def _run_facts(links: Sequence[Subject], series: Mapping[Ref, Series], rows: Sequence[Subject]) -> dict[str, FactValue]:
+    facts: dict[str, FactValue] = {}
+    complete = _complete(rows[0]) if rows else None
+    if complete is not None:
+        facts["complete"] = complete
+    advanced = _advanced(links, series)
+    if advanced is not None:
+        facts["step_advanced"] = advanced
+    saved = _saved(links)
+    if saved is not None:
+        facts["checkpoint"] = saved
+    return facts
+
+
+def _complete(row: Subject) -> FactValue | None:
+    """True at or past the last step by data, whatever the wall said; None where nobody read the row's steps."""
+    step, last = row.get("step"), row.get("max_step")
+    if isinstance(step, int) and isinstance(last, int):
+        return step >= last
+    return next((value for value in (step, last) if isinstance(value, Unknown) and value != NOT_READ), None)
+
+
+def _advanced(links: Sequence[Subject], series: Mapping[Ref, Series]) -> FactValue | None:
+    """True when the newest link that has run came to a later step than the link before; absent with one such link."""
+    ran = [link for link in links if isinstance(link.get("started"), int | float)]
+    if not any(link.ref in series or isinstance(link.get("step"), int) for link in ran):
+        return None
+    if len(ran) < 2:
+        return ABSENT
+    newest = [_newest(link, series.get(link.ref)) for link in ran[-2:]]
+    unread = next((step for step in newest if not isinstance(step, int)), None)
+    if unread is not None:
+        return unread
+    before, after = newest
+    assert isinstance(before, int) and isinstance(after, int)
+    return after > before
+
+
+def _newest(link: Subject, series: Series | None) -> FactValue:
+    step = link.get("step")
+    if isinstance(step, int):
+        return step
+    if series is not None and series.newest is not None:
+        return max(point.step for point in series.points)
+    return step if isinstance(step, Unknown) else NOT_READ
+
+
+def _saved(links: Sequence[Subject]) -> FactValue | None:
+    """The newest save that a log tells of. That there is none only a listing could show."""
+    steps = [step for link in links if isinstance(step := link.get("checkpoint_step"), int)]
+    return str(max(steps)) if steps else None
