@@ -25,6 +25,7 @@ from typing import Any
 import yaml
 
 from tests.golden.harness.jobs import whole
+from tests.golden.harness.printing import printed
 from tests.golden.harness.scenario import Step, merged, moment, span
 
 FAKES = Path(__file__).parent / "fakes"
@@ -212,7 +213,7 @@ def _file(path: Path, given: Mapping[str, Any], now: float) -> None:
     if "cert" in given:
         sign(path, moment(given["cert"]["from"], now), moment(given["cert"]["to"], now))
         return
-    data = "".join(_text(given)).encode("utf-8", "surrogateescape")
+    data = "".join(_text(given, now)).encode("utf-8", "surrogateescape")
     before = path.read_bytes() if path.exists() else None
     if before is None or not data.startswith(before):
         path.write_bytes(data)
@@ -223,8 +224,9 @@ def _file(path: Path, given: Mapping[str, Any], now: float) -> None:
     os.utime(path, (at, at))
 
 
-def _text(given: Mapping[str, Any]) -> Iterator[str]:
+def _text(given: Mapping[str, Any], now: float) -> Iterator[str]:
     yield given.get("text", "")
+    yield from printed(given, now - span(given.get("age", "1m")))
     for line in given.get("lines", []):
         yield line + "\n"
 
