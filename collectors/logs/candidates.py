@@ -27,7 +27,7 @@ _RAISED_FROM = re.compile(r"Exception raised from (?P<function>[\w:~<>]+) at ")
 _STORE = re.compile(r"^(?:send|recv)[A-Z]\w*$")
 _BAR = re.compile(r"\s*\d{1,3}%\|[^|]{0,400}\|[^\[\]]{0,80}(?:\[[^\]]{0,200}\])?")
 _ENDED = b"CANCELLED AT"
-_WALL = re.compile(r"CANCELLED AT \S+ DUE TO TIME LIMIT")
+_WALL = re.compile(r"CANCELLED AT \S+ DUE TO ")
 
 
 def read_causes(

@@ -54,7 +54,8 @@ class Causes:
     """The candidates of one log in order of place, and the places that decide between them.
 
     What stands before `survived` was followed by results. `ended` is the place of the scheduler's word that it ends
-    the job, `wall` says that this was for its time. `summary`: the launcher's table of failed ranks is there.
+    the job, `wall` says that this was for its time, a preemption or its nodes. `summary`: the launcher's table of
+    failed ranks is there.
     """
 
     path: str = ""
@@ -102,7 +103,7 @@ def first_cause(logs: Sequence[Causes]) -> Cause | None:
 
     By printed time where both have one, else by place, else in the order of the logs. What was survived, what was
     told of another process and C++ stacks give way to anything better; what follows the scheduler's word that the
-    time is over is no cause. Behind work that was done and saved it is of type `teardown`.
+    time is over, or its nodes are taken, is no cause. Behind work that was done and saved it is of type `teardown`.
     """
     found = [(log, cause) for log in logs for cause in log.found if not _after_wall(log, cause)]
     done = next((log for log in logs if log.completion.done is not None), None)

@@ -22,7 +22,7 @@ _CHECKPOINT = (b"checkpoint-", b"global_step_")
 _NUMBER = re.compile(r"(?:checkpoint-|global_step_)(?P<n>\d{1,12})\b")
 _SAVED = re.compile(r"last_model_checkpoint|best_model_checkpoint|(?i:\bsaved\b)")
 _SAVING = re.compile(r"(?i:\bsaving\b)")
-_OVER = (b"train_runtime", b"Training done!", b"raining completed")
+_OVER = (b"train_runtime", b"Training done!", b"raining completed", b"***** train metrics *****")
 _TROUBLE = re.compile(
     r"\[[EF]\d{3,4} |watchdog got stuck|Traceback|\bSIG(?:TERM|ABRT|SEGV)\b|[Ee]xited with exit code [1-9]|Broken pipe"
     r"|terminate called|[Ss]egmentation fault|core dumped|destroy_process_group"

@@ -7,11 +7,12 @@ import re
 _FALLOUT = re.compile(
     r"more than 1EB|Connection closed by (?:remote )?peer|Connection reset by peer|Broken pipe|BrokenPipeError"
     r"|ConnectionResetError|\bSIGTERM\b|got signal: 15|remote process exited or there was a network error"
-    r"|NCCL communicator was aborted|is killed by signal: Killed|exit ?code\s*:\s*-15\b|SignalException"
+    r"|NCCL communicator was aborted(?! on rank \d+\.\s+Original reason)"
+    r"|is killed by signal: Killed|exit ?code\s*:\s*-15\b|SignalException"
 )
 _REPORT = re.compile(
     r"\b(?:Ray)?(?:ActorDiedError|ActorError|TaskError|WorkerCrashedError|ActorUnavailableError|NodeDiedError)\b"
-    r"|\bEngineDeadError\b|EngineCore encountered a fatal error|EngineCore died|Engine core (?:proc\w* )?initialization"
+    r"|EngineDeadError\b|EngineCore encountered a fatal error|EngineCore died|Engine core (?:proc\w* )?initialization"
     r"|[Rr]aylet (?:process )?(?:has )?died|The actor died|Train loop failed"
 )
 _PROSE = re.compile(

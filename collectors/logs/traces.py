@@ -39,6 +39,9 @@ _NAMED = re.compile(r"(?:Error|Exception|Interrupt|Exit|Timeout|Expired|Warning|
 _HUMPS = re.compile(r"^_?[A-Z]+[a-z0-9]+[A-Z]")
 _DIGITS = re.compile(r"\d+")
 _GROUP = re.compile(r"^\s*[|+]\s?-?")
+# The launcher's table moves the lines of an error that a rank left it by two blanks.
+_TABLE = re.compile(r"^\s*traceback\s*:\s*$")
+_INDENTED = re.compile(r"  ")
 _FOREIGN = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen")
 
 
@@ -110,6 +113,8 @@ class _Head:
         if "Exception Group" in before:
             return cls(source, number, _GROUP, line)
         rest = before[rank.end() :] if rank else before
+        if _TABLE.match(rest):
+            return cls(source, number, _INDENTED, line)
         prefix = None
         if rest.strip() and len(rest) <= _PREFIX and "%|" not in rest:
             prefix = re.compile(_DIGITS.sub(r"\\d+", re.escape(rest)))

@@ -88,6 +88,12 @@ def test_what_a_death_brings_about_is_no_cause(fallout: str):
     assert kind(*trace(fallout)) is None
 
 
+def test_the_reason_that_an_abort_gives_is_one():
+    told = "NCCL communicator was aborted on rank 3.  Original reason for failure was: [Rank 3] Watchdog caught"
+    assert kind(f"RuntimeError: {told}") == "hang"
+    assert kind("RuntimeError: NCCL communicator was aborted on rank 3. Watchdog caught") is None
+
+
 def test_the_earlier_clock_wins_over_the_earlier_place():
     late = "[rank1]:[E630 10:00:09.1 x] Watchdog caught"
     early = "[rank2]:[E630 09:00:09.1 x] Watchdog caught"
@@ -171,6 +177,7 @@ STEP = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-07-01T10:00:00 *
 
 def test_what_follows_the_wall_is_no_cause():
     assert kind(WALL, *trace("ValueError: x")) is None
+    assert kind(WALL.replace("TIME LIMIT", "PREEMPTION"), *trace("ValueError: x")) is None
     assert kind(*trace("KeyError: x"), WALL, *trace("ValueError: x")) == "KeyError"
 
 

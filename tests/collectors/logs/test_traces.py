@@ -112,6 +112,10 @@ def test_a_group_of_exceptions():
     assert [one.frame for one in read(*lines)] == ["a.py:go"]
 
 
+def test_an_error_that_a_rank_left_to_the_launchers_table():
+    assert only(f"  traceback : {TRACE[0]}", *(f"  {line}" for line in TRACE[1:]), "=====") == PLAIN
+
+
 def test_of_very_many_the_first_and_the_last():
     found = read(*(line for number in range(300) for line in (*TRACE[:-1], f"ValueError: {number}")))
     assert [one.message for one in (found[0], found[-1])] == ["0", "299"]
