@@ -68,7 +68,7 @@ def trial_facts(reading: Reading, terms: Terms) -> dict[str, FactValue]:
         "mean_all": _mean_all(sums, planned),
         "nonbenign_allowed": planned if isinstance(planned, Unknown) else round_half_up(terms.error_share, planned),
         "newest_result_age": _newest_age(reading),
-        "instant_failed": reading.doubt or instant(reading.sums, terms.instant),
+        "instant_failed": _instant(reading, terms),
         "agent": agent_of(reading),
         **_turns(reading),
     }
@@ -83,9 +83,11 @@ _COUNTED = (
 
 def _sums(reading: Reading) -> Tally | Unknown:
     """The sums over all results: from the results, else from the job's aggregate where that tells all of it."""
+    if isinstance(reading.started, Unknown):
+        return reading.doubt or reading.started
     if reading.doubt is None:
         return reading.sums
-    if isinstance(reading.job, JobResult) and not isinstance(reading.started, Unknown):
+    if isinstance(reading.job, JobResult):
         told = _from_job(reading.job)
         if told is not None and told.done <= reading.started:
             return told
@@ -156,6 +158,13 @@ def _mean_all(sums: Tally | Unknown, planned: int | Unknown) -> FactValue:
 def round_half_up(share: float, of: int) -> int:
     """`share` of a number, half counting as one: 25 trials allow 3 at 0.10."""
     return int((Decimal(str(share)) * of).to_integral_value(ROUND_HALF_UP))
+
+
+def _instant(reading: Reading, terms: Terms) -> FactValue:
+    """Trials that failed at once: only their results tell, never an aggregate."""
+    if isinstance(reading.started, Unknown):
+        return reading.started
+    return reading.doubt or instant(reading.sums, terms.instant)
 
 
 def _newest_age(reading: Reading) -> FactValue:

@@ -75,7 +75,10 @@ def text(value: Json, most: int = 200) -> str:
     """A string as one printable line of at most `most` characters; empty for anything else."""
     if not isinstance(value, str):
         return ""
-    return "".join(char if char.isprintable() else "?" for char in value[:most]).strip()
+    short = value[:most]
+    if not short.isprintable():
+        short = "".join(char if char.isprintable() else "?" for char in short)
+    return short.strip()
 
 
 def objects(value: Json) -> list[dict[str, Json]]:

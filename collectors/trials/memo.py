@@ -7,6 +7,7 @@ import binascii
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from sweeprules.collectors.trials import tally
 from sweeprules.collectors.trials.jsontext import Json, count, table
@@ -54,6 +55,7 @@ class TrialsMemo:
     started: int | None = None
 
 
+@lru_cache(maxsize=1 << 16)
 def name_hash(name: str) -> int:
     """Four bytes that stand for a trial's name; whoever uses them has to look for two names with the same ones."""
     digest = hashlib.blake2b(name.encode("utf-8", "surrogateescape"), digest_size=_SIZE).digest()

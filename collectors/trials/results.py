@@ -137,6 +137,8 @@ def _exception(found: Mapping[str, Json], steps: Iterable[Mapping[str, Json]]) -
     """The type of the trial's exception, else of its first step that has one."""
     for holder in (found, *steps):
         info = holder.get("exception_info")
+        if info is None:
+            continue
         if isinstance(info, dict):
             return text(info.get("exception_type"), MAX_NAME) or "unnamed"
         if isinstance(info, str) and info.strip():
@@ -163,7 +165,9 @@ def _agent_seconds(found: Mapping[str, Json], steps: Iterable[Mapping[str, Json]
 
 
 def _span(times: Json, zone: tzinfo) -> float | None:
-    begin, end = moment(member(times, "started_at"), zone), moment(member(times, "finished_at"), zone)
+    if not isinstance(times, dict):
+        return None
+    begin, end = moment(times.get("started_at"), zone), moment(times.get("finished_at"), zone)
     return None if begin is None or end is None else max(0.0, end - begin)
 
 
