@@ -21,7 +21,13 @@ CEILING = "cadence_ceiling"
 """The longest cadence that is learned."""
 TAIL = "cadence_tail"
 """The share of results at the end of an evaluation in which its bulk tells nothing of the gaps."""
-LEARNED = (LEAST, SPREAD, FLOOR, CEILING, TAIL)
+WEDGE_FLOOR = "wedge_floor"
+"""How long a marker may stand still whatever the cadence is."""
+WEDGE_FACTOR = "wedge_factor"
+"""How many cadences long a marker may stand still."""
+SWEEPS = "unchanged_sweeps_least"
+"""How many complete sweeps have to see a marker at the same place before it stands still."""
+LEARNED = (LEAST, SPREAD, FLOOR, CEILING, TAIL, WEDGE_FLOOR, WEDGE_FACTOR, SWEEPS)
 READ = (CADENCE, ALIKE, *LEARNED)
 """All of them: a change of one changes what is read, not only how it is judged."""
 _UNREAD = Unknown("not-read")
@@ -41,14 +47,17 @@ def cadence_params(policy: Policy, cluster: FactValue, bucket: FactValue, tags: 
     A number that turns on what is not known of the job is the usual one too, but for the default, which stays unknown.
     """
     plain = Params(value(policy, CADENCE, cluster, bucket, tags))
-    least, spread, floor, ceiling, tail = (value(policy, name, cluster, bucket, tags) for name in LEARNED)
+    read = {name: value(policy, name, cluster, bucket, tags) for name in LEARNED}
     return Params(
         plain.default,
-        int(_number(least, plain.least)),
-        _number(spread, plain.spread),
-        _number(floor, plain.floor),
-        _number(ceiling, plain.ceiling),
-        _number(tail, plain.tail),
+        int(_number(read[LEAST], plain.least)),
+        _number(read[SPREAD], plain.spread),
+        _number(read[FLOOR], plain.floor),
+        _number(read[CEILING], plain.ceiling),
+        _number(read[TAIL], plain.tail),
+        _number(read[WEDGE_FLOOR], plain.wedge_floor),
+        _number(read[WEDGE_FACTOR], plain.wedge_factor),
+        int(_number(read[SWEEPS], plain.sweeps)),
     )
 
 

@@ -27,7 +27,8 @@ class Params:
 
     `least` is how many gaps tell a cadence, `spread` how many medians long a gap may be before it is a standstill,
     `floor` and `ceiling` bound the result in seconds. `tail` is the share of results at the end of an evaluation in
-    which the gaps of its bulk count for nothing.
+    which the gaps of its bulk count for nothing. A marker stands still once `sweeps` complete sweeps saw it so for more
+    than `wedge_floor` seconds and `wedge_factor` cadences.
     """
 
     default: FactValue
@@ -36,6 +37,9 @@ class Params:
     floor: float = 1.0
     ceiling: float = 6 * 3600.0
     tail: float = 0.1
+    wedge_floor: float = 7200.0
+    wedge_factor: float = 5.0
+    sweeps: int = 2
 
 
 def cadence_facts(

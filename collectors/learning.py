@@ -16,7 +16,7 @@ from sweeprules.collectors.cadence import (
 )
 from sweeprules.collectors.gaps import CadenceMemo, Gaps, Moved, moved_at, signs_of
 from sweeprules.collectors.prior import JobMemo
-from sweeprules.collectors.progress import ProgressMemo, progress_facts
+from sweeprules.collectors.progress import ProgressMemo, progress, progress_facts
 from sweeprules.engine.facts import NOT_APPLICABLE, FactValue
 
 UNJUDGED = "catch-all"
@@ -58,16 +58,16 @@ def learn_job(
     complete: bool,
     patterns: Iterable[str] = (),
 ) -> tuple[dict[str, FactValue], Learned | None]:
-    """The facts of cadence and of progress of a running job, and what is remembered of them.
+    """The facts of cadence and of progress (catalogue f.1 and e.3) of a running job, and what is remembered of them.
 
     `chain` is what an earlier link of its run left (`chain_memo`), for a job that nothing is known of yet. `complete`
     says that its cluster was swept whole, `patterns` are the names of those of kind progress. A catch-all job is not
     asked: its facts are absent, and nothing is remembered.
     """
     if bucket == UNJUDGED:
-        marks = dict.fromkeys(("progress_marker", "progress_age", "unchanged_sweeps"), NOT_APPLICABLE)
+        marks = dict.fromkeys(("progress_marker", "progress_age", "unchanged_sweeps", "progress"), NOT_APPLICABLE)
         return {**NOT_JUDGED, **marks}, None
-    marked, progress = progress_facts(
+    marked, marker = progress_facts(
         facts, memo.progress if memo else None, now, complete=complete, patterns=patterns,
         moved_at=moved_at(printed.moved),
     )  # fmt: skip
@@ -78,7 +78,10 @@ def learn_job(
     paced, cadence = cadence_facts(
         signs, phase if isinstance(phase, str) else "", before, history, kind, params, remaining=remaining_share(facts)
     )
-    return {**paced, **marked}, Learned(progress, cadence, kind, before)
+    moves = progress(
+        marked, paced["cadence"], floor=params.wedge_floor, factor=params.wedge_factor, sweeps=params.sweeps
+    )
+    return {**paced, **marked, "progress": moves}, Learned(marker, cadence, kind, before)
 
 
 def chain_memo(run: str, job: str, jobs: Mapping[str, JobMemo]) -> CadenceMemo | None:
@@ -92,10 +95,10 @@ def chain_memo(run: str, job: str, jobs: Mapping[str, JobMemo]) -> CadenceMemo |
 
 def kept(memo: JobMemo, learned: Learned | None, *, ended: bool) -> tuple[ProgressMemo | None, CadenceMemo | None]:
     """What is remembered of a job: of one that has ended only the gaps, which the next link of its run starts from."""
-    progress = learned.progress if learned is not None else memo.progress
+    marker = learned.progress if learned is not None else memo.progress
     cadence = learned.cadence if learned is not None else memo.cadence
     if not ended:
-        return progress, cadence
+        return marker, cadence
     return None, cadence.inherited() if cadence is not None else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from sweeprules.engine.facts import ABSENT, Absent, FactValue, Interval, Reason, Unknown
+from sweeprules.engine.facts import ABSENT, NOT_READ, Absent, FactValue, Interval, Reason, Unknown
 
 VERSION = 1
 MOST = 32
@@ -89,6 +89,27 @@ def progress_facts(
     if after.since == now and not after.exact:
         age = Unknown(Reason.FIRST_SIGHT, "the marker was seen for the first time")
     return {"progress_marker": _marker(known), "progress_age": age, "unchanged_sweeps": after.sweeps}, after
+
+
+def progress(
+    marked: Mapping[str, FactValue], cadence: FactValue, *, floor: float, factor: float, sweeps: int
+) -> FactValue:
+    """The fact `progress` (catalogue e.3), from the facts of `progress_facts` and the cadence in seconds.
+
+    True where the marker moved within the limit, the longer of `floor` seconds and `factor` cadences, where it moved
+    since the last complete sweep, and at first sight where there is a step or a result. False where `sweeps` complete
+    sweeps saw it stand for longer. Else unknown: no marker could be read, or one look does not tell.
+    """
+    marker, age, seen = (marked.get(name, NOT_READ) for name in ("progress_marker", "progress_age", "unchanged_sweeps"))
+    if not isinstance(marker, str) or not isinstance(seen, int):
+        return marker if isinstance(marker, Unknown | Absent) else NOT_READ
+    if not isinstance(cadence, int | float):
+        return cadence if isinstance(cadence, Unknown | Absent) else NOT_READ
+    if isinstance(age, int | float) and age <= max(floor, factor * cadence):
+        return True
+    if seen < sweeps:
+        return Unknown(Reason.FIRST_SIGHT, "there is no step or result yet") if marker == NONE_YET else True
+    return False if isinstance(age, int | float) else NOT_READ
 
 
 def _after(
