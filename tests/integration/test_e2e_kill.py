@@ -110,6 +110,7 @@ def hold_tidy(product: Product, sweep: Sweep) -> None:
     files = {str(path.relative_to(product.state)) for path in product.state.rglob("*") if path.is_file()}
     known = re.compile(
         r"lock|[^/]+\.(db|sqlite3?)(-wal|-shm)?|handoffs/[0-9a-f]+\.md|policies/[^/]+|cassettes/[^/.][^/]*"
+        r"|worlds/[0-9a-f]+\.(world|seen)"
     )
     assert not [name for name in files if not known.fullmatch(name)]
     assert {handoff["path"] for handoff in sweep.document["handoffs"]} <= files
