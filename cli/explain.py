@@ -11,7 +11,7 @@ import click
 
 from sweeprules.cli.completing import job_ids, rule_ids, sweep_ids
 from sweeprules.cli.main import GOOD
-from sweeprules.cli.options import debug_option, output_option, state_option, unused_options, width
+from sweeprules.cli.options import debug_option, output_option, plain_text, state_option, unused_options, width
 
 if TYPE_CHECKING:
     from sweeprules.store.db import Store
@@ -72,7 +72,9 @@ def _explain(
         return GOOD
     from sweeprules.reports.explaining import render
 
-    click.echo("\n".join(render(one, full=full, rule=rule, width=width()) for one in shown), nl=False)
+    click.echo(
+        "\n".join(render(one, full=full, rule=rule, width=width(), plain=plain_text()) for one in shown), nl=False
+    )
     return GOOD
 
 

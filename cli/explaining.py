@@ -18,12 +18,13 @@ from sweeprules.engine.truth import UNKNOWN, Truth
 from sweeprules.engine.verdicts import Action, Verdict
 from sweeprules.handoffs.identity import cause_of, identity, path_of
 from sweeprules.reports.explaining import SCREEN_RULES, Explained, nearest_quiet
+from sweeprules.reports.rows import steps_of
 from sweeprules.store.db import Store
 from sweeprules.store.kept import JobHit, Stored
 from sweeprules.store.policies import read_policy
 
 ALWAYS = frozenset(
-    {"cluster", "run", "links", "prior_link", "next_link", "previous", "sweep", "log_filesystem", "credential"}
+    {"cluster", "run", "links", "prior_link", "next_link", "previous", "sweep", "log_filesystem", "credential", "steps"}
 )
 
 
@@ -80,7 +81,17 @@ def _one(store: Store, state: Path, hit: JobHit, rule: str | None, whole: bool) 
         links=_links(item.subject, stored),
         **_of_cluster(kept.policy, world, stored, item.subject),
         types=kept.types,
+        steps=steps_of(_run_links(item.subject, stored), world),
     )
+
+
+def _run_links(job: Subject, stored: Mapping[Ref, Stored]) -> list[Subject]:
+    """The links of the job's run in order; the job alone where its run was not kept."""
+    run = job.relations.get("run")
+    item = stored.get(run.members[0]) if run is not None and run.members else None
+    relation = item.subject.relations.get("links") if item is not None else None
+    found = [stored[ref].subject for ref in relation.members if ref in stored] if relation is not None else []
+    return found if job in found else [job]
 
 
 def _links(job: Subject, stored: Mapping[Ref, Stored]) -> list[tuple[str, str, tuple[str, ...]]]:

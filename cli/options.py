@@ -135,6 +135,15 @@ def width() -> int:
         return 100
 
 
+def plain_text() -> bool:
+    """Whether standard output is a terminal or file that can not hold characters beyond ASCII."""
+    try:
+        "▁".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return True
+    return False
+
+
 def sentences(*parts: str) -> str:
     """The parts that say something, as sentences of one message."""
     return ". ".join(part for part in parts if part)

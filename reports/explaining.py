@@ -13,7 +13,8 @@ from sweeprules.engine.truth import Truth
 from sweeprules.engine.verdicts import ConditionProof, Flag, RuleProof, Verdict
 from sweeprules.reports.clean import one_line
 from sweeprules.reports.document import flag_data, ordered, plain, timestamp
-from sweeprules.reports.words import MARKS, typed
+from sweeprules.reports.sparks import sparks
+from sweeprules.reports.words import MARKS, command, typed
 
 Data = dict[str, Any]
 
@@ -45,6 +46,8 @@ class Explained:
     cluster_flags: Sequence[Flag] = ()
     cluster_proofs: Sequence[RuleProof] = ()
     types: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    steps: Sequence[Subject] = ()
+    """The steps of the run, one of each number, the lowest first."""
 
 
 def build(explained: Explained) -> Data:
@@ -174,20 +177,24 @@ def said(leaf: ConditionProof) -> str:
 
 _FROM = "from "
 _FROM_LINES = 2
-_PATH = 40
 SCREEN_RULES = 6
 _SCREEN_LEAVES = 6
 
 
-def render(explained: Explained, *, full: bool = False, rule: str | None = None, width: int = 100) -> str:
+def render(
+    explained: Explained, *, full: bool = False, rule: str | None = None, width: int = 100, plain: bool = False
+) -> str:
     """One screen: the verdict, each fired rule with its numbers and sources, what is unknown, what came nearest.
 
-    `full` prints every rule and fact, uncut; `rule` one rule only, whole. Lines are folded at `width`.
+    `full` prints every rule and fact, uncut; `rule` one rule only, whole. Lines are folded at `width`. `plain` draws
+    the run's numbers with ASCII.
     """
     lines = list(_title(explained))
     if rule is not None:
         chosen = [p for p in explained.proofs if p.rule == rule]
         return _text(lines + [line for p in chosen for line in _whole(p, explained)], width, cut=False)
+    drawn = sparks(explained.steps, width, plain=plain)
+    lines += ["", "Steps", *drawn] if drawn else []
     lines += _flag_section(explained, full)
     lines += _cluster_section(explained, full)
     lines += _link_section(explained)
@@ -310,21 +317,8 @@ def _origins(leaf: ConditionProof, explained: Explained) -> list[str]:
         if source is not None and source.command:
             quoted = f": {one_line(source.line, 200)}" if source.line else ""
             place = " ".join(part for part in (source.login, timestamp(source.at) or "") if part)
-            lines.append(one_line(f"{_FROM}{_short(source.command)}{f' ({place})' if place else ''}{quoted}", 400))
+            lines.append(one_line(f"{_FROM}{command(source.command)}{f' ({place})' if place else ''}{quoted}", 400))
     return lines[:2]
-
-
-def _short(command: str) -> str:
-    """A command as people know it: without the environment it was given, and without its formats."""
-    words = command.split(" ")
-    while words and (words[0] == "env" or "=" in words[0]):
-        words.pop(0)
-    if "--" in words[-2:]:
-        words.remove("--")
-        words[-1] = "…/" + words[-1].rpartition("/")[2] if len(words[-1]) > _PATH else words[-1]
-    return " ".join(
-        words[: next((i for i, word in enumerate(words) if word in ("-o", "--") or "=" in word), len(words))]
-    )
 
 
 def _quiet_section(explained: Explained, full: bool) -> list[str]:

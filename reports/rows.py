@@ -85,9 +85,8 @@ def row_of(
     signals: Mapping[str, Sequence[str]],
 ) -> Row:
     """The row of one entry; `signals` are the rules that give each signal."""
-    steps = [step for step in _steps(links, world) if _at(step) is not None]
-    newest = steps[-1] if steps else None
-    by_number = {_at(step): step for step in steps}
+    printed_order = [*_steps(links, world)]
+    newest = printed_order[-1] if printed_order else None
     return Row(
         entry,
         job,
@@ -95,15 +94,21 @@ def row_of(
         _one(job, "run", world),
         _one(job, "previous", world),
         _one(job, "tracker_row", world),
-        tuple(sorted(by_number.values(), key=lambda step: _at(step) or 0)),
+        steps_of(links, world),
         newest,
         _truths(newest, verdicts, signals),
     )
 
 
-def _at(step: Subject) -> int | None:
+def steps_of(links: Sequence[Subject], world: World) -> tuple[Subject, ...]:
+    """The steps of a run over its links, one of each number, of the latest link and attempt, the lowest first."""
+    by_number = {_at(step): step for step in _steps(links, world)}
+    return tuple(by_number[at] for at in sorted(by_number))
+
+
+def _at(step: Subject) -> int:
     value = step.get("step")
-    return int(value) if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) else -1
 
 
 def _one(job: Subject, relation: str, world: World) -> Subject | None:
@@ -112,11 +117,12 @@ def _one(job: Subject, relation: str, world: World) -> Subject | None:
 
 
 def _steps(links: Sequence[Subject], world: World) -> Iterator[Subject]:
-    """The steps in the order in which they were printed: by link, attempt and number."""
+    """The steps that have a number, in the order in which they were printed: by link, attempt and number."""
     for link in links:
         relation = link.relations.get("steps")
         found = [world.subjects[ref] for ref in relation.members if ref in world.subjects] if relation else []
-        yield from sorted(found, key=lambda step: (_attempt(step), _at(step) or 0))
+        numbered = [step for step in found if isinstance(step.get("step"), int)]
+        yield from sorted(numbered, key=lambda step: (_attempt(step), _at(step)))
 
 
 def _attempt(step: Subject) -> int:

@@ -27,6 +27,22 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
 
 
+_PATH = 40
+
+
+def command(text: str) -> str:
+    """A command as people know it: without the environment it was given, and without its formats."""
+    words = text.split(" ")
+    while words and (words[0] == "env" or "=" in words[0]):
+        words.pop(0)
+    if "--" in words[-2:]:
+        words.remove("--")
+        words[-1] = "…/" + words[-1].rpartition("/")[2] if len(words[-1]) > _PATH else words[-1]
+    return " ".join(
+        words[: next((i for i, word in enumerate(words) if word in ("-o", "--") or "=" in word), len(words))]
+    )
+
+
 def size(count: float) -> str:
     """Bytes with a binary unit: `512 B`, `1.5 KiB`, `2.0 GiB`."""
     value = float(count)
