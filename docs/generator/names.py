@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from docs.generator.markdown import code, codes, page, table
+from sweeprules.cli.facts import RELEASE
 from sweeprules.cli.template_shapes import handoff_names
 from sweeprules.engine.catalogue import Catalogue
+from sweeprules.engine.evaluate.actions import causes
 from sweeprules.engine.facts import NEW_STATE, Reason
+from sweeprules.engine.language.ast import Act, Policy, Raise, Rule
+from sweeprules.engine.language.consequences import action_kinds
 
 Data = Mapping[str, Any]
 CLASSES = {
@@ -19,17 +23,38 @@ CLASSES = {
 }
 
 
-def flags_page(catalogue: Catalogue, data: Data) -> str:
-    """Flags with what an exemption may do, and signals."""
+def flags_page(catalogue: Catalogue, data: Data, policy: Policy) -> str:
+    """Flags with the rules that raise them and what an exemption may do, and signals."""
     intro = (
         "What a rule may raise with `{flag: NAME}`. One that only the tool raises is marked *builtin*; one that only\n"
-        "an exemption raises (its `as`) *exempt*. A site adds flags of its own under `flags:`."
+        "an exemption raises (its `as`) *exempt*. A site adds flags of its own under `flags:`.\n\n"
+        "*Raised by* names the shipped rules. Where it says *later*, no collector of this release reads the\n"
+        "facts for it and no rule raises the flag: to explain, replace or exempt it has no effect yet."
     )
-    return page("Flags and signals", intro, _flags(catalogue, data), _signals(data))
+    return page("Flags and signals", intro, _flags(catalogue, data, policy), _signals(data))
 
 
-def _flags(catalogue: Catalogue, data: Data) -> Iterator[str]:
+def _raisers(policy: Policy) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for rule in sorted(policy.rules.values(), key=lambda rule: rule.id):
+        for flag in dict.fromkeys(one.flag for one in rule.then if isinstance(one, Raise)):
+            found.setdefault(flag, []).append(rule.id)
+    return found
+
+
+def _raised_by(name: str, marks: list[str], raisers: Mapping[str, list[str]], catalogue: Catalogue) -> str:
+    if name in raisers:
+        return codes(raisers[name])
+    if "builtin" in marks:
+        return "the tool"
+    if "exempt" in marks:
+        return "an exemption"
+    return "*later*" if catalogue.flag_feeds[name] > RELEASE else "no rule"
+
+
+def _flags(catalogue: Catalogue, data: Data, policy: Policy) -> Iterator[str]:
     rows = []
+    raisers = _raisers(policy)
     for name, one in catalogue.flags.items():
         body = data["flags"][name]
         marks = [mark for mark in ("builtin", "exempt") if body.get(mark)]
@@ -42,10 +67,11 @@ def _flags(catalogue: Catalogue, data: Data) -> Iterator[str]:
                 one.severity + more,
                 "yes" if one.exemptible else "no",
                 codes(sorted(one.explains)),
+                _raised_by(name, marks, raisers, catalogue),
                 one.why,
             )
         )
-    yield from table(("Flag", "Raised on", "Severity", "Exemptible", "Explains", "Meaning"), rows)
+    yield from table(("Flag", "Raised on", "Severity", "Exemptible", "Explains", "Raised by", "Meaning"), rows)
 
 
 def _signals(data: Data) -> Iterator[str]:
@@ -57,27 +83,33 @@ def _signals(data: Data) -> Iterator[str]:
     yield from table(("Signal", "Meaning"), ((code(name), body["why"]) for name, body in data["signals"].items()))
 
 
-def actions_page(data: Data) -> str:
+def actions_page(catalogue: Catalogue, data: Data, policy: Policy) -> str:
     """Actions with class, arguments, proofs and templates; proofs; which flags lead where."""
     intro = (
         "What a rule may ask for with `{action: NAME, args: {...}}`. All arguments listed must be given. The tool\n"
         "carries none of them out: it writes a document for people. A proof must be true, from a source of its own,\n"
         "and as fresh as its age says; else the document is BLOCKED. A site may add actions of class free under\n"
-        "`actions:`."
+        "`actions:`. A rule about steps or a run asks for the actions of its job.\n\n"
+        "Where several rules ask for one action on one subject, it is handed over once and their arguments are put\n"
+        "together: lists are joined; texts that differ are listed, `one, other`, unless the action is destructive;\n"
+        "of anything else two values that differ are unknown (`conflict`), which blocks the action. `validate` warns\n"
+        "with SR022 where a rule of the site does that to a shipped one."
     )
-    return page("Actions, proofs and routes", intro, _classes(), _actions(data), _proofs(data), _routes(data))
+    routes = (_asked(policy), _planned(data, policy))
+    return page("Actions, proofs and routes", intro, _classes(), _actions(catalogue, data), _proofs(data), *routes)
 
 
 def _classes() -> Iterator[str]:
     yield from table(("Class", "Who may act"), ((code(name), text) for name, text in CLASSES.items()))
 
 
-def _actions(data: Data) -> Iterator[str]:
+def _actions(catalogue: Catalogue, data: Data) -> Iterator[str]:
     yield "## Actions"
     yield ""
     rows = (
         (
             code(name),
+            codes(catalogue.kinds[kind].subject for kind in action_kinds(catalogue, catalogue.actions[name])) or "any",
             body["class"],
             {True: "yes", False: "no"}.get(body["destructive"], str(body["destructive"])),
             codes(body["args"]),
@@ -86,7 +118,7 @@ def _actions(data: Data) -> Iterator[str]:
         )
         for name, body in data["actions"].items()
     )
-    yield from table(("Action", "Class", "Destructive", "Arguments", "Proofs", "Templates"), rows)
+    yield from table(("Action", "About", "Class", "Destructive", "Arguments", "Proofs", "Templates"), rows)
 
 
 def _proofs_for(body: Data) -> str:
@@ -114,17 +146,46 @@ def _age(body: Data) -> str:
     return ", ".join((str(body["age"]), *(f"{when} {age}" for when, age in body.get("age_when", {}).items())))
 
 
-def _routes(data: Data) -> Iterator[str]:
-    yield "## Which actions a flag leads to"
+def _asked(policy: Policy) -> Iterator[str]:
+    """What the rules of the policy ask for, each with the flags that it raises or is asked for by."""
+    yield "## Which actions the shipped rules ask for"
     yield ""
-    yield "What the shipped rules ask for. A route in `routes:` then chooses the template: `when` with `template`, or"
-    yield "`otherwise` with a template or `blocked`. The first that holds is taken; an unknown one is passed over."
+    yield "Where a shipped rule asks for an action already, a rule of yours has only to raise the flag. A route in"
+    yield "`routes:` then chooses the template: `when` with `template`, or `otherwise` with a template or `blocked`."
+    yield "The first that holds is taken; an unknown one is passed over."
+    yield ""
+    rows = (
+        (code(act.action), code(rule.id), rule.on, codes(sorted(causes(policy.rules, rule))))
+        for act, rule in sorted(_acts(policy), key=lambda one: (one[0].action, one[1].id))
+    )
+    yield from table(("Action", "Asked for by", "On", "Flags behind it"), rows)
+
+
+def _acts(policy: Policy) -> Iterator[tuple[Act, Rule]]:
+    for rule in policy.rules.values():
+        yield from ((one, rule) for one in rule.then if isinstance(one, Act))
+
+
+def _planned(data: Data, policy: Policy) -> Iterator[str]:
+    """What the catalogue leads to and no rule of the policy asks for."""
+    yield "## Which actions a flag leads to later"
+    yield ""
+    yield "What the catalogue plans and no shipped rule asks for in this release. A site may write these rules itself."
     yield ""
     routing = data["routing"]
-    by_flag = [(code(name), codes(actions)) for name, actions in routing["by_flag"].items()]
-    yield from table(("Flag", "Actions"), [*by_flag, ("any other", codes(routing["otherwise"]))])
-    by_fact = ((code(name), one["subject"], one["when"]) for name, one in routing["by_fact"].items())
-    yield from table(("Action without a flag", "About", "When"), by_fact)
+    there = {(flag, act.action) for act, rule in _acts(policy) for flag in causes(policy.rules, rule)}
+    rows = [
+        (code(flag), codes(missing))
+        for flag, actions in routing["by_flag"].items()
+        if (missing := [action for action in actions if (flag, action) not in there])
+    ]
+    yield from table(("Flag", "Actions"), rows)
+    asked = {act.action for act, _ in _acts(policy)}
+    by_fact = [
+        (code(name), one["subject"], one["when"]) for name, one in routing["by_fact"].items() if name not in asked
+    ]
+    if by_fact:
+        yield from table(("Action without a flag", "About", "When"), by_fact)
 
 
 def templates_page(catalogue: Catalogue, data: Data) -> str:

@@ -35,16 +35,17 @@ def pages() -> dict[str, str]:
     """File name -> text of each page."""
     catalogue = load_catalogue()
     data = yaml.safe_load(catalogue_text())
+    policy = shipped()
     return {
         "README.md": page("Reference", INDEX),
         "facts.md": facts_page(catalogue, schema("facts")),
         "keys.md": keys_page(schema("rules"), schema("rule-tests")),
-        "flags.md": flags_page(catalogue, data),
-        "actions.md": actions_page(data),
+        "flags.md": flags_page(catalogue, data, policy),
+        "actions.md": actions_page(catalogue, data, policy),
         "templates.md": templates_page(catalogue, data),
         "words.md": enums_page(data),
         "codes.md": codes_page(),
-        "policy.md": policy_page(shipped()),
+        "policy.md": policy_page(policy),
     }
 
 

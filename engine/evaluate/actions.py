@@ -170,11 +170,11 @@ def _causes_of(
     rules: _Rules, who: Iterable[Wanted], flags: Set[str], gone: Set[str]
 ) -> list[tuple[Wanted, frozenset[str]]]:
     """Who asks, each with the raised flags behind it; a wish whose flags were all replaced went with them."""
-    asked = [(w, _causes(rules, w.rule)) for w in who]
+    asked = [(w, causes(rules, w.rule)) for w in who]
     return [(w, names & flags) for w, names in asked if names & flags or not names & gone]
 
 
-def _causes(rules: _Rules, rule: ast.Rule) -> frozenset[str]:
+def causes(rules: Mapping[str, ast.Rule], rule: ast.Rule) -> frozenset[str]:
     """The flags that a rule raises, and those that its `when` asks for (not those it denies)."""
     return frozenset(_raises(rule) | set(_asked(rules, rule.when)))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.errors import Mark
-from sweeprules.engine.language.ast import Act, Add, Collect, Consequence, Const, Raise, Right, Set, Signal
+from sweeprules.engine.language.ast import Act, ActionDef, Add, Collect, Consequence, Const, Raise, Right, Set, Signal
 from sweeprules.engine.language.conditions import condition
 from sweeprules.engine.language.literals import free
 from sweeprules.engine.language.node import Entry, Node
@@ -176,6 +177,10 @@ def _action(scope: Scope, entry: Entry, item: Node) -> list[Consequence]:
     if name not in actions:
         scope.unknown(entry.value.mark, "action", name, actions)
         return []
+    why = _not_about(scope, actions[name])
+    if why:
+        scope.report(entry.value.mark, why, "write a rule about that kind, or ask for another action")
+        return []
     wanted = actions[name].args
     missing = [arg for arg in wanted if arg not in args]
     if missing:
@@ -186,6 +191,22 @@ def _action(scope: Scope, entry: Entry, item: Node) -> list[Consequence]:
             scope.unknown(inner.mark, "argument", inner.key, wanted, of=f" of the action {quote(name)}")
     whole: Mapping[str, _Arg] = {arg: value for arg, value in args.items() if value is not None}
     return [Act(name, whole, entry.mark)] if set(whole) == set(wanted) == set(args) else []
+
+
+def _not_about(scope: Scope, action: ActionDef) -> str:
+    """Why an action can not be asked for here: none of its templates is about such a subject."""
+    catalogue = scope.names.catalogue
+    about = action_kinds(catalogue, action)
+    kind = scope.view.kind
+    if not about or kind in about or (kind in CARRIED and "job" in about):
+        return ""
+    words = [catalogue.kinds[one].subject for one in about]
+    return f"{quote(action.name)} is about a {listed(words)}, and the rule is about a {catalogue.kinds[kind].subject}"
+
+
+def action_kinds(catalogue: Catalogue, action: ActionDef) -> tuple[str, ...]:
+    """The kinds of subject that an action is about: those of its shipped templates; none where any kind will do."""
+    return tuple(sorted({kind for name in action.templates for kind in catalogue.templates.get(name, ())}))
 
 
 def _args_hint(wanted: tuple[str, ...]) -> str:

@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from docs.generator.facts import sources
-from docs.generator.pages import FOLDER, pages
+from docs.generator.pages import FOLDER, pages, shipped
 from sweeprules.engine.facts import Reason
 from sweeprules.engine.language import calc
+from sweeprules.engine.language.ast import Raise
 from sweeprules.engine.language.codes import CODES
 from sweeprules.engine.language.compare import OPERATORS
 from sweeprules.engine.language.layers import LISTED, NAMED
@@ -142,12 +143,14 @@ def test_each_action_is_told_with_class_arguments_proofs_and_templates() -> None
     assert set(rows) == set(NAMES["actions"])
     for name, body in NAMES["actions"].items():
         cells = rows[name].split(" | ")
-        assert cells[1] == body["class"]
-        assert cells[2] == {True: "yes", False: "no"}.get(body["destructive"], body["destructive"])
-        for at, words in ((3, body["args"]), (4, body["proofs"]), (5, body["templates"])):
+        assert all(f"`{kind}`" in cells[1] for t in body["templates"] for kind in NAMES["templates"][t]["subject"])
+        assert bool(body["templates"]) == (cells[1] != "any")
+        assert cells[2] == body["class"]
+        assert cells[3] == {True: "yes", False: "no"}.get(body["destructive"], body["destructive"])
+        for at, words in ((4, body["args"]), (5, body["proofs"]), (6, body["templates"])):
             assert all(f"`{word}`" in cells[at] for word in words)
         extra = [proof for one in body.get("proofs_for", ()) for proof in one["proofs"]]
-        assert all(f"`{proof}`" in cells[4] for proof in extra)
+        assert all(f"`{proof}`" in cells[5] for proof in extra)
 
 
 def test_each_proof_template_word_and_code_is_told() -> None:
@@ -163,8 +166,27 @@ def test_each_proof_template_word_and_code_is_told() -> None:
 
 
 def test_each_route_of_a_flag_is_told() -> None:
-    text = section(written("actions.md"), "Which actions a flag leads to")
-    assert set(NAMES["routing"]["by_flag"]) | set(NAMES["routing"]["by_fact"]) == firsts(text)
+    asked = section(written("actions.md"), "Which actions the shipped rules ask for")
+    later = firsts(section(written("actions.md"), "Which actions a flag leads to later"))
+    flags = NAMES["routing"]["by_flag"]
+    assert later <= set(flags) | set(NAMES["routing"]["by_fact"])
+    for flag, actions in flags.items():
+        rows = [line for line in asked.splitlines() if f"`{flag}`" in line.rpartition(" | ")[2]]
+        told = {line.split("`")[1] for line in rows}
+        assert (flag in later) == bool(set(actions) - told), flag
+
+
+def test_each_flag_says_which_rules_raise_it() -> None:
+    rows = {
+        line.split("`")[1]: line.split(" | ") for line in written("flags.md").splitlines() if line.startswith("| `")
+    }
+    raised = shipped()
+    for rule in raised.rules.values():
+        for one in rule.then:
+            if isinstance(one, Raise):
+                assert f"`{rule.id}`" in rows[one.flag][5]
+    assert {rows[name][5] for name, body in NAMES["flags"].items() if body.get("builtin")} == {"the tool"}
+    assert rows["stale-log"][5] == "`live.stale-log`"
 
 
 @pytest.mark.parametrize(
