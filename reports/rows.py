@@ -166,6 +166,8 @@ def filling(row: Row) -> bool:
     """Whether it is proved that the run made no train step yet: a step that could not be read is no proof."""
     if not row.running or row.newest is not None or any(_stepped(link) for link in row.links):
         return False
+    if is_number(row.get("loss")) or is_number(row.get("grad_norm")):
+        return False
     step, rung = row.get("step"), row.get("bringup_rung")
     rising = isinstance(rung, str) and rung != "first-step"
     return (

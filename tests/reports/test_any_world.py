@@ -109,7 +109,7 @@ def any_world(draw: st.DrawFn) -> Made:
     return subjects, verdicts
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(any_world(), st.sampled_from([60, 61, 79, 100, 133, 200]))
 def test_any_world_renders_within_its_width(world: Made, width: int) -> None:
     document = build(world_of(*world))

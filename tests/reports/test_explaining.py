@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -110,3 +111,17 @@ def test_what_decides_a_truth_is_what_has_it() -> None:
     assert decisive(whole) == [NO]
     either = ConditionProof("any", TRUE, "", "", 1, (), (NO, AGE))
     assert decisive(either) == [AGE]
+
+
+def test_the_numbers_of_a_run_are_drawn_in_ascii_where_need_be() -> None:
+    steps = [
+        Subject(Ref("step", f"aurora:7/{at}"), {"step": at, "reward": 0.1 * at, "entropy": Unknown("nan")})
+        for at in range(1, 5)
+    ]
+    drawn = replace(explained(), steps=steps)
+    text = render(drawn)
+    assert "\nSteps\n  reward     ▁▃▆█  0.1 to 0.4, last 0.4; steps 1 to 4\n  entropy    ××××  steps 1 to 4" in text
+    plain = render(drawn, plain=True)
+    assert "  entropy    xxxx  steps 1 to 4" in plain and "▁" not in plain
+    assert "Steps" not in render(explained())
+    jsonschema.Draft202012Validator(SCHEMA).validate(build(drawn))

@@ -219,6 +219,11 @@ def test_fine_tuning_says_how_far_and_how_fast(document: dict[str, Any]) -> None
     assert row["Trend"] == "34%, ETA ~22h00m @4.5 s/it; live 1m"
 
 
+def test_a_run_whose_loss_is_known_is_under_way_even_where_its_step_is_not() -> None:
+    row = shown(with_steps(job("a:1", "sft__a", step=Unknown("not-read"), loss=0.61), []), "sft")
+    assert (row["Step"], row["Loss"]) == ("?/300", "0.61") and "bring-up" not in row["Trend"]
+
+
 def test_a_grid_counts_cells_and_not_copies(document: dict[str, Any]) -> None:
     rollup = next(table["rollup"] for table in document["tables"] if table["bucket"] == "sft")
     assert rollup == "grid: running 2 · pending-unique 1 · done 1 · long pole: 1e22 9.7B cells (2)"
