@@ -131,6 +131,7 @@ def learn(memo: CadenceMemo | None, signs: Signs) -> CadenceMemo:
         if gap is not None:
             phase = _phase_between(places.get(sign.pattern, -1), sign.position, signs.breaks)
             fresh.setdefault((phase, sign.pattern), []).append(gap)
+        lasts.pop(sign.pattern, None)
         lasts[sign.pattern] = Last(sign.far, sign.time, sign.clock)
         places[sign.pattern] = sign.position
     swept = _swept(lasts, signs)
@@ -140,7 +141,14 @@ def learn(memo: CadenceMemo | None, signs: Signs) -> CadenceMemo:
     for kind, more in fresh.items():
         gaps[kind] = gaps.get(kind, Gaps()).extended([round(gap, 1) for gap in more])
     started = signs.started if signs.started is not None else before.started
-    return CadenceMemo(MappingProxyType(_bounded(gaps, fresh)), MappingProxyType(lasts), started)
+    return CadenceMemo(MappingProxyType(_bounded(gaps, fresh)), MappingProxyType(_newest(lasts)), started)
+
+
+def _newest(lasts: Mapping[str, Last]) -> dict[str, Last]:
+    """Those of the streams that moved last, and of what sweeps saw."""
+    return {name: last for name, last in list(lasts.items())[-KINDS:] if name != SWEPT} | (
+        {SWEPT: lasts[SWEPT]} if SWEPT in lasts else {}
+    )
 
 
 def _bounded(gaps: Mapping[tuple[str, str], Gaps], fresh: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Gaps]:
