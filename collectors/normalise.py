@@ -13,7 +13,7 @@ from sweeprules.collectors.credentials import credential_relation, credential_su
 from sweeprules.collectors.gather import Gathered, is_settled
 from sweeprules.collectors.launchers import launcher_log
 from sweeprules.collectors.logs.facts import FoundLog, LogReading, log_facts, more_faults
-from sweeprules.collectors.logs.failure import signature, signature_text
+from sweeprules.collectors.logs.failure import first_error_facts, signature, signature_text
 from sweeprules.collectors.logs.lines import Line
 from sweeprules.collectors.logs.scan import Matcher, prepare
 from sweeprules.collectors.numbers import Printed
@@ -21,7 +21,7 @@ from sweeprules.collectors.prior import JobMemo, LogMemo, SignatureMemo
 from sweeprules.collectors.slurm.jobs import BEFORE_START, Job, source
 from sweeprules.collectors.slurm.queue import active_before, is_gone
 from sweeprules.collectors.slurm.states import FAILED, TERMINAL
-from sweeprules.collectors.suspects import lines_near
+from sweeprules.collectors.suspects import causes_near, lines_near
 from sweeprules.engine.facts import (
     ABSENT,
     NOT_READ,
@@ -123,6 +123,7 @@ class _Jobs:
         reading = self._log(job_id, facts, memo, sources)
         facts |= reading.facts
         facts |= self._elsewhere(job_id, facts)
+        facts |= self._first_error(job_id, facts, reading)
         if facts.get("state") == "RUNNING":
             facts["phase"] = read_phase(facts, reading)
         facts |= {
@@ -189,6 +190,20 @@ class _Jobs:
         if launcher is not None and facts.get("log.exists") is ABSENT and facts.get("state") in FAILED:
             lines.extend(launcher.lines)
         return more_faults(facts, lines, self.matchers, self.zone)
+
+    def _first_error(self, job_id: str, facts: Mapping[str, FactValue], reading: LogReading) -> dict[str, FactValue]:
+        """The first real cause over the job's log and those of its workers near the last output, if these were read."""
+        workers = self.gathered.workers.get(job_id, ())
+        if not workers or reading.causes is None:
+            return {}
+        mtime = facts.get("log.mtime")
+        near = [
+            causes_near(
+                log, float(mtime) if isinstance(mtime, int | float) else log.stat.mtime, self.matchers, self.zone
+            )
+            for log in workers
+        ]
+        return first_error_facts((reading.causes, *near), whole=reading.whole)
 
     def _signature(self, job_id: str, facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
         if facts.get("state") not in TERMINAL:

@@ -38,6 +38,8 @@ class LogMemo:
     """True when what is older than the first look was looked through for metrics: that is done once."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """By reader, what it keeps of the log: JSON-ready."""
+    causes: Mapping[str, Any] = field(default_factory=dict)
+    """What went wrong in it so far: JSON-ready. Empty where that was not looked for."""
 
 
 @dataclass(frozen=True, slots=True)

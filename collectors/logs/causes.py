@@ -17,7 +17,7 @@ REPORT_LAG = 60.0
 """Seconds within which a cause may follow the report of a death by another process: logs are streamed with a delay."""
 REPORT_BYTES = 16 * 1024
 """The same in bytes of one file, where a record has no time."""
-KEEP = 64
+KEEP = 16
 """Candidates that are kept of one log: the first ones, and the first ones that were not survived."""
 
 

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
 from sweeprules.collectors.gaps import Moved
-from sweeprules.collectors.logs.candidates import read_causes
-from sweeprules.collectors.logs.causes import Causes
+from sweeprules.collectors.logs.candidates import read_on
+from sweeprules.collectors.logs.causes import Causes, encode
 from sweeprules.collectors.logs.failure import first_error_facts
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
@@ -63,6 +63,8 @@ class LogReading:
     progressed: bool = False
     causes: Causes | None = None
     """What went wrong by this log alone; None when it was not read."""
+    whole: bool = False
+    """True when every byte of the log was looked at for what went wrong, in this sweep or an earlier one."""
     moved: tuple[Moved, ...] = ()
     """The signs of progress that are new since the last sweep."""
     breaks: tuple[tuple[int, str], ...] = ()
@@ -173,24 +175,35 @@ def _read(
     clean = _clean(reading, kept, gap=gap, whole=tail.start == 0)
     carried = carry(kept.lines if kept else {}, reading)
     raised = tuple(tracebacks(chunk))
-    causes = read_causes(chunk, raised, matchers, found.path, zone, found.stat.mtime)
+    before = kept.causes if kept is not None and not gap else {}
+    causes = read_on(before, chunk, raised, matchers, found.path, zone, found.stat.mtime)
+    whole = tail.start == 0 or (from_start and bool(before))
     facts |= {
         "log.cut": gap or tail.observation.cut > 0,
         "log.last_time": _last_time(reading, data),
         "heartbeats_only": _heartbeats(reading, clean, data),
         **_pattern_facts(carried, matchers, whole=from_start),
-        **first_error_facts((causes,), whole=tail.start == 0),
+        **first_error_facts((causes,), whole=whole),
     }
     until = _read_until(data, tail.start, reading)
     stat = found.stat
     searched = kept is not None and kept.searched and not gap
     memo = LogMemo(
         found.path, found.source, stat.device, stat.inode, until, started, carried, from_start,
-        heartbeats=clean, searched=searched,
+        heartbeats=clean, searched=searched, causes=encode(causes),
     )  # fmt: skip
     quotes = _quotes(reading, matchers)
     return LogReading(
-        MappingProxyType(facts), memo, quotes, raised, reading.progressed, causes, reading.moved, reading.breaks, gap
+        MappingProxyType(facts),
+        memo,
+        quotes,
+        raised,
+        reading.progressed,
+        causes,
+        whole,
+        reading.moved,
+        reading.breaks,
+        gap,
     )
 
 

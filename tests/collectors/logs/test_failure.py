@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from sweeprules.collectors.logs.candidates import read_causes, read_on
 from sweeprules.collectors.logs.causes import Cause, Causes, encode
+from sweeprules.collectors.logs.facts import FIRST_SIGHT
 from sweeprules.collectors.logs.failure import first_error_facts
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.lines import Chunk
 from sweeprules.collectors.logs.scan import prepare
+from sweeprules.collectors.prior import Prior
 from sweeprules.collectors.suspects import WorkerLog, causes_near
 from sweeprules.engine.facts import ABSENT
 from sweeprules.engine.observation import Observation
-from tests.collectors.slurm.sweeps import PATTERNS, reason
+from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, job
+from tests.collectors.slurm.sweeps import PATTERNS, reason, sweep
 
 UTC = ZoneInfo("UTC")
 MATCHERS = prepare(PATTERNS)
@@ -66,3 +70,27 @@ def test_of_a_workers_log_only_what_stands_near_the_last_output():
     log = WorkerLog("/w/worker.out", FileStat(0, 0, len(data), 1_782_907_200.0), 0, told)
     found = causes_near(log, 1_782_907_200.0, MATCHERS, UTC).found
     assert [(one.message, one.path) for one in found] == [("Watchdog caught late", "/w/worker.out")]
+
+
+def _swept(data: bytes, prior: Prior | None = None):
+    return sweep(FakeSession([job("1")], {"/w/rl__x-1.out": FakeFile(data, NOW - 60)}), prior)
+
+
+def test_what_came_first_is_known_when_it_was_read_in_an_earlier_sweep():
+    fault = b"Watchdog caught it\n"
+    later = fault + b"[Errno 122] quota\n" * (FIRST_SIGHT // 9)
+    done = _swept(later, _swept(fault).prior)
+    assert (done.job("1").get("first_error.type"), done.job("1").get("first_error.position")) == ("watchdog", 0)
+    again = _swept(later + b"x\n", done.prior)
+    assert again.job("1").get("first_error.position") == 0
+    assert reason(_swept(later).job("1").get("first_error.type")) == "cut"
+
+
+def test_a_memory_that_holds_no_causes_does_not_count_as_read():
+    fault = b"Watchdog caught it\n"
+    prior = _swept(fault).prior
+    key, memo = next(iter(prior.jobs.items()))
+    assert memo.log is not None
+    old = replace(prior, jobs={key: replace(memo, log=replace(memo.log, causes={}))})
+    done = _swept(fault + b"x\n" * FIRST_SIGHT, old)
+    assert reason(done.job("1").get("first_error.type")) == "cut"

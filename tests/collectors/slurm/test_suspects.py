@@ -77,3 +77,9 @@ def test_looking_closer_loses_nothing():
     assert replace(
         after, workers={}, observations=first.gathered.observations, attempts=first.gathered.attempts
     ) == replace(first.gathered, workers={})
+
+
+def test_a_workers_log_may_hold_the_first_error():
+    subjects, _ = looked({"/w/rl__x_914214_rayw3.out": FakeFile(NEAR, SILENT, 3)})
+    told = subjects["leonardo:914214"]
+    assert (told.get("first_error.type"), told.get("first_error.path")) == ("watchdog", "/w/rl__x_914214_rayw3.out")
