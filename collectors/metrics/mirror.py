@@ -31,6 +31,8 @@ _NOT_FINITE = frozenset({"nan", "inf", "infinity"})
 _RAY = re.compile(rb"\([A-Za-z_][\w.:<>-]* pid=\d+(?:, ip=[\da-f.:]+)?\)")
 CONSOLE_LINES = 400
 """Lines of one dictionary that are looked at, those of other processes between them included."""
+HALF = 16 * 1024
+"""Bytes of a half-written dictionary that are kept for the next sweep."""
 _DECODE = json.JSONDecoder().raw_decode
 
 
@@ -162,11 +164,11 @@ def console_ends(chunk: Chunk, low: int) -> Iterator[tuple[int, int]]:
         at = text.find(CONSOLE, max(high, at + 1))
 
 
-def console(chunk: Chunk, at: int, step: int) -> Record | None:
+def console(chunk: Chunk, at: int, step: int, before: bytes = b"") -> Record | None:
     """The dictionary around the key at `at`: lines of one process, bars and lines of others between them passed over.
 
-    Its keys are sorted, so that a line of another dictionary is seen. None when its first line was not read; what else
-    can not be read is left out.
+    Its keys are sorted, so that a line of another dictionary is seen. `before` is plain text that stood right before
+    the stretch. None when its first line was not read; what else can not be read is left out.
     """
     text = chunk.text
     start = line_start(text, at, chunk.begin)
@@ -174,16 +176,39 @@ def console(chunk: Chunk, at: int, step: int) -> Record | None:
     data: dict[str, Any] = {}
     look = _take(text[start : line_end(text, at)], owner, data)
     place = start
-    for _ in range(CONSOLE_LINES):
-        if look in ("opened", "strange") or place <= chunk.begin:
-            break
-        end = place - 1
-        place = line_start(text, end, chunk.begin)
-        if _owner(text, place) == owner:
-            look = _take(text[place:end], owner, data)
+    for low, line in _lines_before(chunk, start, before) if look == "within" else ():
+        place = low
+        if _owner(line, 0) == owner:
+            look = _take(line, owner, data)
+            if look != "within":
+                break
     if look != "opened" or len(data) < 2:
         return None
     return Record(step, place, line_end(text, at), "console", data)
+
+
+def _lines_before(chunk: Chunk, start: int, before: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines before a place, the nearest first, and where each begins; those of `before` where the stretch does."""
+    text, place = chunk.text, start
+    for _ in range(CONSOLE_LINES):
+        if place <= chunk.begin:
+            break
+        end = place - 1
+        place = line_start(text, end, chunk.begin)
+        yield place, text[place:end]
+    else:
+        return
+    for line in reversed(before.splitlines()[-CONSOLE_LINES:]):
+        yield chunk.begin, line
+
+
+def half_written(text: bytes) -> bytes:
+    """The lines of a dictionary that is begun near the end of a text and not ended there; empty without one."""
+    low = max(0, len(text) - HALF)
+    at = max(text.rfind(b"{'", low), text.rfind(b'{"', low))
+    if at < 0 or text.find(b"}", at) >= 0:
+        return b""
+    return text[line_start(text, at, low) :]
 
 
 def _owner(text: bytes, start: int) -> bytes:

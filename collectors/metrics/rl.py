@@ -13,7 +13,7 @@ from sweeprules.collectors.logs.lines import Chunk, printed_time
 from sweeprules.collectors.metrics.bars import last_frame, line_end, line_start
 from sweeprules.collectors.metrics.engine import Engine, engine_facts, read_engine
 from sweeprules.collectors.metrics.marks import read_marks
-from sweeprules.collectors.metrics.mirror import Record, console, console_ends, is_nan, mirrors
+from sweeprules.collectors.metrics.mirror import HALF, Record, console, console_ends, half_written, is_nan, mirrors
 from sweeprules.collectors.metrics.names import Names
 from sweeprules.collectors.metrics.numbers import Numbers
 from sweeprules.collectors.metrics.plain import rows
@@ -154,9 +154,14 @@ class _Reading:
         at, step = end
         already = self.last is not None and self.last.step == step and self.state.source == "mirror"
         if step != mirrored and not already:
-            record = console(self.chunk, at, step)
+            record = console(self.chunk, at, step, self._half())
             if record is not None:
                 yield record
+
+    def _half(self) -> bytes:
+        """What of a dictionary stood right before this stretch."""
+        chunk, state = self.chunk, self.state
+        return state.half.encode() if chunk.start == state.until and chunk.begin == 0 else b""
 
     def _add(self, record: Record) -> None:
         if record.data is None:
@@ -213,6 +218,8 @@ class _Reading:
         if record is not None and record.end > broken:
             until = chunk.position(record.end)
         changes: dict[str, Any] = {"until": max(state.until, until), "malformed": state.malformed + self.malformed}
+        half = half_written(self._half() + chunk.text[max(chunk.begin, broken - HALF) : broken])
+        changes["half"] = half.decode("utf-8", "replace")
         families = {*state.families, *(prefix for key in self.keys for prefix in _prefixes(key))}
         changes["families"] = tuple(sorted(families)[:_FAMILIES])
         if self.points and record is not None and record.data is not None:

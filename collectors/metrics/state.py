@@ -17,7 +17,8 @@ class State:
     """Positions are bytes of the log, -1 where nothing was seen. `until` is how far lines of metrics were read.
 
     `source` says what its points are read from (`mirror console row`), `counted` that a trainer prints no step of its
-    own. `attempt` counts how often the log went back to an earlier step, or was begun anew.
+    own. `attempt` counts how often the log went back to an earlier step, or was begun anew. `half` is the text of a
+    dictionary that was not ended at `until`.
     """
 
     until: int = 0
@@ -52,6 +53,7 @@ class State:
     done_at: int = -1
     staged: tuple[int, ...] = ()
     staged_of: int | None = None
+    half: str = ""
 
     def encode(self) -> dict[str, Json]:
         """JSON-ready; `decode` gives an equal value back."""
@@ -68,7 +70,7 @@ class State:
     @property
     def seen(self) -> bool:
         """True when any line of an RL trainer was read."""
-        return self != State(until=self.until, attempt=self.attempt)
+        return self != State(until=self.until, attempt=self.attempt, half=self.half)
 
     @property
     def step(self) -> tuple[int, str] | None:
