@@ -32,7 +32,9 @@ VERIFIER_TAIL = 8 * KIB
 MAX_INNER = 8
 """Directories inside `trace_jobs` that are looked into."""
 
-_TRIAL = re.compile(r".+__[A-Za-z0-9-]+", re.DOTALL)
+_TRIAL = re.compile(r".+__[A-Za-z0-9-]{1,40}", re.DOTALL)
+_FILE = re.compile(r"(?:\A\.|\.(?:jsonl?|log|out|err|txt|md|ya?ml|sh|sbatch|env|csv|tsv|parquet|py|gz|pt|html|lock)\Z)")
+_OF_A_JOB = frozenset({"config.json", "result.json", "lock.json", "job.log"})
 _NO_JOB = frozenset({"agent", "artifacts", "steps", "verifier", "logs", "tasks"})
 
 
@@ -42,14 +44,27 @@ def listing(directory: str) -> Command:
 
 
 def is_trial(name: str) -> bool:
-    """True for a name of the form `TASK__ID`, which only directories of trials have."""
+    """True for a name of the form `TASK__ID`, as directories of trials have."""
     return _TRIAL.fullmatch(name) is not None
 
 
-def inner(names: Iterable[str]) -> tuple[str, ...]:
-    """The names in a directory without trials that may be job directories, at most `MAX_INNER`."""
-    found = sorted(name for name in names if "." not in name and name not in _NO_JOB and "\ufffd" not in name)
-    return tuple(found)[:MAX_INNER]
+def may_be_directory(name: str) -> bool:
+    """False for a name that ends as files do, and for one that is not text."""
+    return _FILE.search(name) is None and "\ufffd" not in name
+
+
+def inner(names: Sequence[str]) -> tuple[str, ...]:
+    """The names in a directory that may be jobs in it, at most `MAX_INNER`; none when it is a job's own.
+
+    A job's name may look like a trial's (`datagen__set__model`), so where nothing shows that a directory is a job's
+    own and only a few names are in it, all of them are looked into. A trial holds no trials.
+    """
+    if any(name in _OF_A_JOB for name in names):
+        return ()
+    found = sorted(name for name in names if may_be_directory(name) and name not in _NO_JOB)
+    if len(found) > MAX_INNER:
+        found = [] if any(is_trial(name) for name in found) else found[:MAX_INNER]
+    return tuple(found)
 
 
 def result_path(root: str, name: str) -> str:

@@ -61,8 +61,9 @@ def trials(
 ) -> Steps[Mapping[str, Reading]]:
     """The trials in each directory, or in the job directories inside it (`trace_jobs`), in at most four rounds.
 
-    The readings are by the directories as asked for, less a last slash. `memos` are by directory, as the last sweep's
-    readings left them. `nonce` is the sweep's random word; `zone` that of times without an offset.
+    A directory that is no whole absolute path has no reading. The readings are by the directories as asked for, less
+    a last slash. `memos` are by directory, as the last sweep's readings left them. `nonce` is the sweep's random
+    word; `zone` that of times without an offset.
     """
     asked = tuple(dict.fromkeys(one.rstrip("/") or "/" for one in directories if askable(one)))
     if not asked:
@@ -86,9 +87,8 @@ def trials(
 
 
 def _inner(directory: str, listing: Listing | Unknown) -> tuple[str, ...]:
-    if isinstance(listing, Unknown) or any(ask.is_trial(name) for name in listing.names):
-        return ()
-    return tuple(f"{directory}/{name}" for name in ask.inner(listing.names))
+    names = () if isinstance(listing, Unknown) else ask.inner(listing.names)
+    return tuple(path for name in names if askable(path := f"{directory}/{name}"))
 
 
 def _holders(directory: str, inside: Sequence[str], listings: Mapping[str, Listing | Unknown]) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -21,7 +20,6 @@ MAX_MODELS = 3
 """Directories of models that are looked into inside one of those."""
 
 Files = Mapping[str, Results | Unknown]
-_FILE = re.compile(r"(?:\A\.|\.(?:jsonl?|log|out|err|txt|md|ya?ml|sh|sbatch|env|csv|tsv|parquet|py|gz|pt|html)\Z)")
 _Listings = dict[str, Listing | Unknown]
 
 
@@ -55,7 +53,7 @@ def _inside(folder: str, listing: Listing | Unknown, most: int) -> tuple[str, ..
     """The directories to look into next: none where results lie already."""
     if isinstance(listing, Unknown) or any(is_results(name) for name in listing.names):
         return ()
-    names = sorted(name for name in listing.names if not _FILE.search(name))
+    names = sorted(name for name in listing.names if ask.may_be_directory(name))
     return tuple(path for name in names[:most] if askable(path := f"{folder}/{name}"))
 
 

@@ -284,3 +284,27 @@ def test_two_names_with_one_hash_are_read_anew_each_time(tmp_path, monkeypatch):
     write_trial(tmp_path / "job", FakeTrial(id="bbbb", reward=0.0))
     for _ in range(2):
         assert (sweep(tmp_path / "job", kept).sums.done, sweep(tmp_path / "job", kept).sums.passed) == (2, 1)
+
+
+@pytest.mark.parametrize("name", ["datagen__set__qwen3", "rl__cfg__data__m-8b", "eval__m__abcdef7", "run.v2", "run"])
+def test_a_job_whose_name_looks_like_a_trials_is_a_job(tmp_path, name):
+    made = random_trials(12, 9)
+    write_job(tmp_path / "trace_jobs" / name, made)
+    found = trial_facts(sweep(tmp_path / "trace_jobs"), Terms())
+    assert {fact: found[fact] for fact in expected(made)} == expected(made)
+    assert found["trials_planned"] == 9
+
+
+@pytest.mark.parametrize("number", [1, 3, 8, 9, 40])
+def test_trials_without_a_job_around_them(tmp_path, number):
+    for one in random_trials(13, number):
+        write_trial(tmp_path / "trace_jobs", one)
+    assert trial_facts(sweep(tmp_path / "trace_jobs"), Terms())["trials_done"] == number
+
+
+def test_two_jobs_in_one_tree_are_summed(tmp_path):
+    made = random_trials(14, 30)
+    write_job(tmp_path / "trace_jobs" / "a__x1", made[:20])
+    write_job(tmp_path / "trace_jobs" / "b__x2", made[20:])
+    found = trial_facts(sweep(tmp_path / "trace_jobs"), Terms(planned=30))
+    assert {fact: found[fact] for fact in expected(made)} == expected(made)
