@@ -36,7 +36,7 @@ class Params:
     spread: float = 10.0
     floor: float = 1.0
     ceiling: float = 6 * 3600.0
-    tail: float = 0.1
+    tail: float = 0.2
     wedge_floor: float = 7200.0
     wedge_factor: float = 5.0
     sweeps: int = 2
@@ -58,7 +58,8 @@ def cadence_facts(
     of the job itself (`learned`), else of earlier jobs of its kind (`history`, by `history_key`), else the policy's
     `default`. Of several streams of signs the slowest counts, since a bar that fills between two steps says nothing of
     the step's own length. In a phase of which nothing was learned, and near the end of an evaluation (`remaining`, the
-    share of results still to come), the cadence is never shorter than the default.
+    share of results still to come), the cadence is never shorter than the default; nor is a default than the few gaps
+    that were seen.
     """
     after = learn(memo, signs)
     careful = _strange(phase) or (remaining is not None and remaining <= params.tail)
@@ -72,19 +73,24 @@ def cadence_facts(
     steady = _own(after, STEADY, params) if phase_of(phase) != STEADY else None
     if steady is not None:
         return _judged(*steady, "learned", params, careful=True), after
-    return _default(params, _seen(after, phase_of(phase))), after
+    return _default(params, _seen(after, phase_of(phase), params)), after
 
 
 def _judged(seconds: float, gaps: int, source: str, params: Params, *, careful: bool) -> dict[str, FactValue]:
     default = params.default
     if careful and isinstance(default, int | float) and default > seconds:
-        return _default(params, gaps)
+        return _default(params, (0.0, gaps))
     return {"cadence": seconds, "cadence_source": source, "cadence_gaps": gaps}
 
 
-def _default(params: Params, gaps: int) -> dict[str, FactValue]:
-    source: FactValue = params.default if isinstance(params.default, Unknown) else "default"
-    return {"cadence": params.default, "cadence_source": source, "cadence_gaps": gaps}
+def _default(params: Params, seen: tuple[float, int]) -> dict[str, FactValue]:
+    """The policy's default; where the few gaps that were seen are longer, it is known to be too short: they count."""
+    longest, gaps = seen
+    default = params.default
+    if isinstance(default, Unknown):
+        return {"cadence": default, "cadence_source": default, "cadence_gaps": gaps}
+    longer = isinstance(default, int | float) and longest > default
+    return {"cadence": longest if longer else default, "cadence_source": "default", "cadence_gaps": gaps}
 
 
 def phase_of(phase: str) -> str:
@@ -130,8 +136,11 @@ def _slowest(memo: CadenceMemo, phase: str) -> str | None:
     return max(there, key=length, default=None)
 
 
-def _seen(memo: CadenceMemo, phase: str) -> int:
-    return max((len(gaps.newest) for (of, _), gaps in memo.gaps.items() if of == phase), default=0)
+def _seen(memo: CadenceMemo, phase: str, params: Params) -> tuple[float, int]:
+    """The median of the slowest stream's gaps, too few to tell a cadence, and how many they are."""
+    found = [gaps.newest for (of, _), gaps in memo.gaps.items() if of == phase and gaps.newest]
+    slow = max(found, key=median, default=())
+    return (min(median(slow), params.ceiling), len(slow)) if slow else (0.0, 0)
 
 
 # ---------------------------------------------------------------- over jobs

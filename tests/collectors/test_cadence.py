@@ -79,6 +79,12 @@ def test_the_99th_percentile_of_what_is_no_standstill():
     assert worth([600.0] * 12 + [5 * 3600.0], PARAMS) == (600.0, 12)
 
 
+def test_few_gaps_that_are_longer_than_the_default_show_that_it_is_too_short():
+    assert facts_of(Signs(steps(every(16_920, 3))))[0] == (16_920.0, "default", 2)
+    assert facts_of(Signs(steps(every(9 * 3600, 3))))[0] == (6 * 3600.0, "default", 2)
+    assert facts_of(Signs(steps(every(60, 3))))[0] == (1800.0, "default", 2)
+
+
 def test_floor_and_ceiling():
     assert worth([0.0] * 20, PARAMS) == (1.0, 20)
     assert worth([9 * 3600.0] * 20, PARAMS) == (6 * 3600.0, 20)
@@ -91,9 +97,9 @@ def test_of_two_streams_the_slower_one_is_the_cadence():
 
 
 def test_a_fast_stream_does_not_stand_for_a_slow_one_of_which_too_little_is_known():
-    for count in (1, 4):
+    for count, cadence in ((1, 1800.0), (4, 16_000.0)):
         both = (*steps(every(60, 300), "buffer"), *steps(every(16_000, count)))
-        assert facts_of(Signs(both))[0][:2] == (1800.0, "default")
+        assert facts_of(Signs(both))[0][:2] == (cadence, "default")
 
 
 def test_a_bar_that_is_drawn_again_ends_no_gap():
@@ -191,10 +197,10 @@ def test_a_default_that_can_not_be_told_stays_unknown():
 
 def test_near_the_end_of_an_evaluation_the_gaps_of_its_bulk_count_for_nothing():
     signs = Signs(steps(every(60, 80)))
-    assert facts_of(signs, remaining=0.2)[0] == (60.0, "learned", 79)
-    assert facts_of(signs, remaining=0.1)[0] == (1800.0, "default", 79)
+    assert facts_of(signs, remaining=0.3)[0] == (60.0, "learned", 79)
+    assert facts_of(signs, remaining=0.2)[0] == (1800.0, "default", 79)
     slow = Signs(steps(every(2400, 80)))
-    assert facts_of(slow, remaining=0.1)[0] == (2400.0, "learned", 79)
+    assert facts_of(slow, remaining=0.2)[0] == (2400.0, "learned", 79)
 
 
 @pytest.mark.parametrize(
