@@ -11,6 +11,7 @@ from sweeprules.collectors.logs.lines import Chunk
 from sweeprules.collectors.metrics.bars import TRIES, count
 from sweeprules.collectors.metrics.mirror import MIRROR
 from sweeprules.collectors.metrics.phases import DONE, open_timer
+from sweeprules.collectors.metrics.settings import read_settings
 from sweeprules.collectors.metrics.state import State
 
 _TOTAL = re.compile(rb"(?:Total training steps:[ \t]*|[Mm]ax training steps \()(?P<m>\d[\d,]{0,14})(?![\d,])")
@@ -34,6 +35,7 @@ def read_marks(chunk: Chunk, state: State) -> State:
     changes: dict[str, Any] = {}
     _steps(chunk, changes)
     _settings(chunk, changes)
+    changes["settings"] = read_settings(chunk, state.settings)
     _staging(chunk, state, changes)
     _timers(chunk, state, changes)
     return replace(state, **changes)

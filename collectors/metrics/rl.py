@@ -99,6 +99,12 @@ def series_of(memo: Mapping[str, Any] | None) -> Series:
     return Series.decode((memo or {}).get("series") or {})
 
 
+def settings_of(memo: Mapping[str, Any] | None) -> Mapping[str, str]:
+    """The parts of the run's setting that its log printed: `code model policy_num_nodes ...`, those that it did."""
+    state = State.decode((memo or {}).get("state") or {})
+    return dict(part.split("=", 1) for part in state.settings)
+
+
 class _Reading:
     """Reads one stretch: `state` after it, its new `points` (the newest), and the reward of every new step."""
 

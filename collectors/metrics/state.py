@@ -54,6 +54,7 @@ class State:
     staged: tuple[int, ...] = ()
     staged_of: int | None = None
     half: str = ""
+    settings: tuple[str, ...] = ()
 
     def encode(self) -> dict[str, Json]:
         """JSON-ready; `decode` gives an equal value back."""

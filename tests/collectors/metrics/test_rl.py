@@ -11,7 +11,7 @@ import pytest
 
 from sweeprules.collectors.logs.lines import Chunk
 from sweeprules.collectors.metrics.numbers import Numbers
-from sweeprules.collectors.metrics.rl import read_rl
+from sweeprules.collectors.metrics.rl import read_rl, settings_of
 from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
 from tests.collectors.metrics import rl_logs
 from tests.collectors.metrics.rl_logs import Log
@@ -306,6 +306,20 @@ def test_the_save_interval_where_the_settings_are_printed() -> None:
     assert read("Total training steps: 3\ntrainer.ckpt_interval=12\n").facts["save_interval"] == 12
     assert read("Total training steps: 3\n'ckpt_interval': -1,\n").facts["save_interval"] is ABSENT
     assert "save_interval" not in read("Total training steps: 3\n").facts
+
+
+def test_the_setting_as_far_as_it_is_printed() -> None:
+    log = Log()
+    log.say("MarinSkyRL now at 41cd09e77a")
+    log.say("main.py trainer.policy.model.path=org/base-8B trainer.placement.policy_num_nodes=2 other=1")
+    log.say("'num_inference_engines': 8, 'policy_num_gpus_per_node': 4}")
+    first = read(log.data)
+    parts = {"code": "41cd09e77a", "model": "org/base-8B", "policy_num_nodes": "2"}
+    parts |= {"num_inference_engines": "8", "policy_num_gpus_per_node": "4"}
+    assert settings_of(first.memo) == parts
+    later = read(log.data + rl_logs.run(rl_logs.learning(1, 3)), before=first.memo)
+    assert settings_of(later.memo) == parts
+    assert settings_of(read("Total training steps: 3\n").memo) == settings_of(None) == {}
 
 
 def test_what_only_the_end_of_a_log_shows_is_unknown_where_it_may_stand_before() -> None:
