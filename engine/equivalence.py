@@ -16,6 +16,7 @@ from sweeprules.engine.language.ast import Pattern, Policy
 from sweeprules.engine.mutate import Mutant
 from sweeprules.engine.mutated import Changed, changed, raised_by
 from sweeprules.engine.ruletests import RuleTest
+from sweeprules.engine.testasks import ByHand
 from sweeprules.engine.testsources import GivenLog
 from sweeprules.engine.testwriting import reads
 from sweeprules.engine.verdicts import Verdict
@@ -40,9 +41,12 @@ class Twins:
             return False
         if what.literals:
             return self._read_alike(mutant, rng, count)
-        if not what.nodes and not raised_by(self._policy, what):
-            # No rule reads it or leads to it, so no world of facts can tell.
+        asking = self._asking(what)
+        if asking and not self._routed_alike(mutant, what, asking, rng, count):
             return False
+        if not what.nodes and not raised_by(self._policy, what):
+            # No rule reads it or leads to it, so no world of facts can tell, unless a test asks for the action itself.
+            return bool(asking)
         if any(rule.judge != self._policy.rules[rule.id].judge for rule in mutant.policy.rules.values()):
             # Which steps were seen before is not generated.
             return False
@@ -66,6 +70,26 @@ class Twins:
         islands = side_by_side(made)
         old = self._outcome(self._policy, islands.world, islands.held)
         return old == self._outcome(mutant.policy, islands.world, islands.held)
+
+    def _asking(self, what: Changed) -> list[int]:
+        """The tests, all about one kind, that ask by hand for an action of which the routes are changed."""
+        found = [i for i, test in enumerate(self._tests) if test.by_hand and what.actions & set(test.by_hand.actions)]
+        kinds = [self._tests[i].given.about.kind for i in found]
+        return [i for i, kind in zip(found, kinds, strict=True) if kind == kinds[0]]
+
+    def _routed_alike(self, mutant: Mutant, what: Changed, asking: Sequence[int], rng: Random, count: int) -> bool:
+        """Do both hand an action over on the same page wherever a test asks for it, whether or not a rule does?"""
+        first = self._tests[asking[0]]
+        kind, asked = first.given.about.kind, ByHand((), tuple(sorted(what.actions)), first.mark)
+        aim = replace(self._worlds.aim(mutant.policy, what), seeds=asking)
+        # Fields that the policy decides are facts of these worlds, so that each route meets all that it asks about.
+        bare = (replace(policy, rules={}, decide={}, exemptions=()) for policy in (self._policy, mutant.policy))
+        old, new = (asked.under(policy, kind) for policy in bare)
+        for size in _sizes(count):
+            islands = side_by_side([self._worlds.one(rng, aim) for _ in range(size)])
+            if self._outcome(old, islands.world, {}) != self._outcome(new, islands.world, {}):
+                return False
+        return True
 
     def _outcome(self, policy: Policy, world: World, held: Held) -> object:
         verdicts = judge(policy, world, self._catalogue, held=held)

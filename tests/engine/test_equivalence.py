@@ -146,3 +146,46 @@ def test_it_says_the_same_each_time(tests: tuple[RuleTest, ...], verdicts: dict[
 
 def test_without_a_test_there_is_no_world_and_so_no_twin() -> None:
     assert not any(Twins(POLICY, catalogue(), ()).agree(one, 10) for one in mutants(POLICY))
+
+
+ROUTED = policy(
+    """policy: 1
+title: t
+decide:
+  bucket: [{when: {name: {prefix: rl-}}, is: rl}, {when: {name: {prefix: sft-}}, is: sft}, {otherwise: catch-all}]
+routes:
+  ask-operator: [{otherwise: ask-operator}]
+  clean-up:
+    - {when: {bucket: rl}, template: rl-standard-job-cleanup}
+    - {when: {bucket: sft}, template: sft-job-cleanup}
+    - {when: {name: {contains: chunk}}, template: datagen-job-cleanup}
+    - {otherwise: blocked, say: "no cleanup is chosen"}
+"""
+)
+ASKED = """tests:
+  - name: a page for RL
+    given: {asks: [clean-up], job: {name: rl-x}}
+    expect: {templates: {clean-up: rl-standard-job-cleanup}}
+  - name: the only page
+    given: {asks: [ask-operator], job: {name: x}}
+    expect: {templates: {ask-operator: ask-operator}}
+"""
+
+
+def test_routes_of_an_action_that_no_rule_asks_for_are_tried_where_a_test_asks() -> None:
+    asking = read_rule_tests(ROUTED, catalogue(), {"t.test.yaml": ASKED})
+    twins = Twins(ROUTED, catalogue(), asking)
+    found = {one.text.removeprefix("route "): twins.agree(one, FIRST) for one in mutants(ROUTED) if one.kind == "route"}
+    assert {text for text, same in found.items() if same} == {
+        "ask-operator to ask-operator left out",
+        "clean-up to rl-standard-job-cleanup put after the next",
+    }
+    assert {text for text, same in found.items() if not same} == {
+        "clean-up to rl-standard-job-cleanup left out",
+        "clean-up to sft-job-cleanup left out",
+        "clean-up to sft-job-cleanup put after the next",
+        "clean-up to datagen-job-cleanup left out",
+        "clean-up to datagen-job-cleanup put after the next",
+    }
+    unasked = Twins(ROUTED, catalogue(), asking[:1])
+    assert not any(unasked.agree(one, 10) for one in mutants(ROUTED) if "ask-operator" in one.text)
