@@ -139,7 +139,16 @@ class _Base:
 def _named(test: RuleTest) -> frozenset[str]:
     """All flags, actions and fields of which a test expects anything."""
     lists = (
-        (e.flags or (), e.not_flags, e.actions or (), e.not_actions, e.exempt, e.blocked, e.templates, e.decided)
+        (
+            e.flags or (),
+            e.not_flags,
+            e.actions or (),
+            e.not_actions,
+            e.exempt or (),
+            e.blocked or (),
+            e.templates,
+            e.decided,
+        )
         for e in test.expects.values()
     )
     return frozenset(name for of_one in lists for names in of_one for name in names)

@@ -28,14 +28,17 @@ HEALTH = ("flagged", "unknown", "exempt", "starting", "waiting", "ended", "healt
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """What must come out. None: not written; an empty `flags` or `actions` says that there is none."""
+    """What must come out. None: not written; an empty list says that there is none.
+
+    An action that an exemption takes away is listed in the report and asked for by nobody: it is none of `actions`.
+    """
 
     flags: tuple[str, ...] | None = None
     not_flags: tuple[str, ...] = ()
     actions: tuple[str, ...] | None = None
     not_actions: tuple[str, ...] = ()
-    exempt: tuple[str, ...] = ()
-    blocked: tuple[str, ...] = ()
+    exempt: tuple[str, ...] | None = None
+    blocked: tuple[str, ...] | None = None
     templates: Mapping[str, str | None] = field(default_factory=dict)
     """By action; None says that its routes choose none."""
     args: Args = field(default_factory=dict)
@@ -82,8 +85,8 @@ def read_expect(node: Node, policy: Policy, catalogue: Catalogue, kind: str) -> 
         not_flags=lists["not_flags"] or (),
         actions=lists["actions"],
         not_actions=lists["not_actions"] or (),
-        exempt=lists["exempt"] or (),
-        blocked=lists["blocked"] or (),
+        exempt=lists["exempt"],
+        blocked=lists["blocked"],
         templates=_templates(node.get("templates"), policy, problems),
         args=read_args(node.get("args"), policy, problems),
         raised=read_raised(node.get("raised"), policy, problems),
@@ -99,8 +102,10 @@ def _names(node: Node | None, key: str, policy: Policy, problems: list[Problem])
         return None
     word, known = ("action", policy.actions) if "actions" in key or key == "blocked" else ("flag", policy.flags)
     items = node.items if node.kind == "list" else (node,)
-    if not items and key not in ("flags", "actions"):
-        problems.append(Problem(node.mark, f"{key} names nothing", f"name a {word}"))
+    if not items and key.startswith("not_"):
+        one = "an action" if word == "action" else "a flag"
+        hint = f"name {one}; that there is none is {key.removeprefix('not_')}: []"
+        problems.append(Problem(node.mark, f"{key} names nothing", hint))
     for item in items:
         if item.text not in known:
             problems.append(Problem(item.mark, f"{quote(item.text)} is no {word}", nearest(item.text, known)))
@@ -200,7 +205,8 @@ def differences(
     actions = {action.name: action for action in verdict.actions}
     raisers, askers = _raisers(policy), _askers(policy)
     found = list(_listed("flags", expect.flags, expect.not_flags, flags, raisers))
-    found += _listed("actions", expect.actions, expect.not_actions, actions, askers)
+    asked = [name for name, action in actions.items() if action.status != "exempt"]
+    found += _listed("actions", expect.actions, expect.not_actions, asked, askers)
     found += _exempt(expect, verdict, raisers)
     for name, raised in expect.raised.items():
         behind = raisers.get(name, ())
@@ -226,7 +232,9 @@ def differences(
 def _exempt(expect: Expect, verdict: Verdict, raisers: Mapping[str, tuple[str, ...]]) -> Iterator[Difference]:
     there = {flag.name for flag in verdict.flags}
     exempt = {name for flag in verdict.flags if flag.exempt for name in (flag.name, *flag.covers)}
-    for name in expect.exempt:
+    for name in sorted(exempt) if expect.exempt == () else ():
+        yield Difference(f"exempt: {name} is, and none was expected", raisers.get(name, ()), "exempt")
+    for name in expect.exempt or ():
         if name not in exempt:
             state = "raised and counts" if name in there else "not raised"
             text = f"exempt: expected {name}, it is {state}"
@@ -246,7 +254,11 @@ def _why_health(verdict: Verdict) -> tuple[str, ...]:
 def _handed_over(
     expect: Expect, actions: Mapping[str, Action], askers: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Difference]:
-    for name in expect.blocked:
+    held_back = sorted(name for name, action in actions.items() if action.status == "blocked")
+    for name in held_back if expect.blocked == () else ():
+        text = f"blocked: {name} is, and none was expected"
+        yield Difference(text, askers.get(name, ()), "blocked", notes=actions[name].blocked_by)
+    for name in expect.blocked or ():
         action = actions.get(name)
         if action is None or action.status != "blocked":
             text = f"blocked: expected {name}, it is {action.status if action else 'not asked for'}"

@@ -45,7 +45,7 @@ def unread(parts_: Collection[Part], given: frozenset[Place], mark: Mark, policy
 def _open(expect: Expect) -> bool:
     """Does every rule have a say in it? So it is with messages too: what they tell stands in no condition."""
     says = any(raised.says for raised in expect.raised.values())
-    return bool(expect.health) or says or expect.flags == () or expect.actions == ()
+    return bool(expect.health) or says or () in (expect.flags, expect.actions, expect.exempt, expect.blocked)
 
 
 class _Same:
@@ -130,8 +130,8 @@ def _names(expect: Expect) -> tuple[set[str], set[str]]:
     causes = {
         name.partition("@")[0] for one in expect.raised.values() for name in (*one.explained_by, *one.not_explained_by)
     }
-    flags = {*(expect.flags or ()), *expect.not_flags, *expect.exempt, *expect.raised, *causes}
-    actions = {*(expect.actions or ()), *expect.not_actions, *expect.blocked, *expect.templates}
+    flags = {*(expect.flags or ()), *expect.not_flags, *(expect.exempt or ()), *expect.raised, *causes}
+    actions = {*(expect.actions or ()), *expect.not_actions, *(expect.blocked or ()), *expect.templates}
     return flags, actions | {action for action, _ in expect.args}
 
 

@@ -119,14 +119,14 @@ def _never(part: Part, effects: _Effects) -> Iterator[Problem]:
 def _flag_lists(expect: Expect) -> Iterator[tuple[str, Sequence[str]]]:
     yield "flags", expect.flags or ()
     yield "not_flags", expect.not_flags
-    yield "exempt", expect.exempt
+    yield "exempt", expect.exempt or ()
     yield "raised", tuple(expect.raised)
 
 
 def _action_lists(expect: Expect) -> Iterator[tuple[str, Sequence[str]]]:
     yield "actions", expect.actions or ()
     yield "not_actions", expect.not_actions
-    yield "blocked", expect.blocked
+    yield "blocked", expect.blocked or ()
     yield "templates", tuple(expect.templates)
     yield "args", tuple(dict.fromkeys(action for action, _ in expect.args))
 
@@ -136,7 +136,7 @@ def _action_lists(expect: Expect) -> Iterator[tuple[str, Sequence[str]]]:
 
 def _excluded(part: Part, effects: _Effects) -> Iterator[Problem]:
     expect = part.expect
-    wanted = {"exempt": set(expect.exempt) - effects.renamed, "raised": set(expect.raised)}
+    wanted = {"exempt": set(expect.exempt or ()) - effects.renamed, "raised": set(expect.raised)}
     asked = {"templates": set(expect.templates), "args": {action for action, _ in expect.args}}
     for lists, no, unwanted in ((wanted, "not_flags", expect.not_flags), (asked, "not_actions", expect.not_actions)):
         for yes, names in lists.items():
@@ -154,13 +154,13 @@ def _nothing(part: Part) -> Iterator[Problem]:
     """An empty list says that there is none at all."""
     expect = part.expect
     if expect.flags == () and (expect.exempt or expect.raised):
-        named = ", ".join(sorted({*expect.exempt, *expect.raised}))
+        named = ", ".join(sorted({*(expect.exempt or ()), *expect.raised}))
         hint = "leave flags: [] out, or the others"
         yield Problem(part.at("flags"), f"no flag is expected, and {named} is", hint)
     if expect.flags == () and expect.health in _FLAGGED:
         message = f"no flag is expected, and a job without one is never {expect.health}"
         yield Problem(part.at("health"), message, "leave flags: [] out, or health")
-    asked = {*expect.blocked, *expect.templates, *(action for action, _ in expect.args)}
+    asked = {*(expect.blocked or ()), *expect.templates, *(action for action, _ in expect.args)}
     if expect.actions == () and asked:
         message = f"no action is expected, and {', '.join(sorted(asked))} is"
         yield Problem(part.at("actions"), message, "leave actions: [] out, or the others")
@@ -175,8 +175,9 @@ def _though_true(part: Part, rule: Rule, effects: _Effects) -> Iterator[Problem]
         if name in expect.not_flags or expect.flags == ():
             key = "not_flags" if name in expect.not_flags else "flags"
             yield _both(part, key, name, f"{name} must not be there, and rule {rule.id}, which raises it, must be true")
-    if effects.replaced and (effects.replaced & set(_raises(rule)) or _asks_for_flags(rule)):
-        # An action goes with the flags behind it.
+    away = effects.replaced | effects.exempt
+    if away and (away & set(_raises(rule)) or _asks_for_flags(rule)):
+        # An action goes with the flags behind it, replaced or exempt.
         return
     for name in _asks(rule):
         if name in expect.not_actions or expect.actions == ():
