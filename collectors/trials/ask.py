@@ -20,6 +20,10 @@ PER_COMMAND = 1000
 """Results asked for in one command: with so few, what it complains of names every trial that still runs."""
 BUDGET = 64 * MIB
 """Bytes of results that one sweep reads, over all directories."""
+END = 32 * KIB
+"""Bytes read of the end of a long result: what follows the agent's part, a traceback among it."""
+ENDS = 32 * MIB
+"""Bytes of such ends that one sweep reads, whatever was spent on results before."""
 PART = 8 * MIB
 """Bytes that one command may print."""
 AGAIN = 64
@@ -93,10 +97,10 @@ def results_again(paths: Sequence[str], nonce: str, budget: int) -> tuple[Comman
     return _parted(paths, AGAIN, nonce, budget, AGAIN * EACH // 2)
 
 
-def result_ends(paths: Sequence[str], nonce: str, budget: int) -> tuple[Command, ...]:
-    """The ends of results that are longer than what is read of one."""
-    few = paths[: max(0, budget // EACH)]
-    return (tails(few, EACH, nonce, PART),) if few else ()
+def result_ends(paths: Sequence[str], nonce: str) -> tuple[Command, ...]:
+    """The ends of results that are longer than what is read of one, as many as fit into `ENDS`."""
+    few = paths[: ENDS // END]
+    return (tails(few, END, nonce, ENDS),) if few else ()
 
 
 def samples(directories: Sequence[str], nonce: str) -> tuple[Command, ...]:

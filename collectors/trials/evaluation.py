@@ -37,7 +37,7 @@ def serving_facts(
     """
     counted = trial_facts(reading, terms)
     posts = _posts(logs, own)
-    seconds = None if times.last is None else times.now - max(times.last, times.started or times.last)
+    seconds = _seconds(logs, times)
     seen = Seen(
         agent=agent_of(reading),
         tunnel=_tunnel(logs, times),
@@ -51,6 +51,17 @@ def serving_facts(
         planned=_count(counted, "trials_planned"),
     )
     return {**post_facts(posts, seconds), **infra_facts(seen, tunnelless)}
+
+
+def _seconds(logs: Found, times: Times) -> float | None:
+    """Over how long requests were counted; None where the log is new to us and tells of more than since last time."""
+    if times.last is None:
+        return None
+    began = times.started is not None and times.started >= times.last
+    engine = logs.get("engine")
+    if isinstance(engine, SideLog) and engine.first and not (began and engine.whole):
+        return None
+    return times.now - (times.started if began and times.started is not None else times.last)
 
 
 def _posts(logs: Found, own: tuple[Chunk, int] | None) -> Posts | Unknown:

@@ -207,7 +207,7 @@ class _Reader:
     def _take(self, root: _Root, name: str, piece: Piece) -> None:
         found = read_trial(piece.data, self.zone)
         if isinstance(found, Unknown) and piece.capped:
-            root.capped[name] = piece.data
+            root.capped[name] = piece.data[: ask.END]
             found = Unknown(Reason.CUT, "the result file is longer than what is read of one")
         root.take(name, found)
 
@@ -226,7 +226,7 @@ class _Reader:
         ends = {ask.result_path(root.path, name): (root, name) for root in found for name in root.capped}
         chosen = {} if self.sampled else {f"{root.path}/{name}": root for root in found for name in _sample(root)}
         retried = ask.results_again(tuple(paths), self.nonce, self.budget) if self.tries < TRIES else ()
-        longer = ask.result_ends(tuple(ends), self.nonce, self.budget)
+        longer = ask.result_ends(tuple(ends), self.nonce)
         self.tries += 1
         self.sampled = True
         batch = (*retried, *longer, *ask.samples(tuple(chosen), self.nonce))

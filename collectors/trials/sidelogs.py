@@ -30,8 +30,8 @@ KINDS = {
 class SideLog:
     """The end of a log. What is new begins at byte `since`; `gap` says that bytes before the chunk were never read.
 
-    `mtime` is in epoch seconds of the file's own clock, `memo` what the next sweep starts from. `whole`: every byte
-    of the log was read, now or in earlier sweeps.
+    `first`: no earlier sweep read it. `whole`: every byte of the log was read, now or in earlier sweeps. `mtime` is in
+    epoch seconds of the file's own clock, `memo` what the next sweep starts from.
     """
 
     path: str
@@ -41,6 +41,7 @@ class SideLog:
     whole: bool
     mtime: float
     memo: Mapping[str, Json]
+    first: bool = False
 
 
 Found = Mapping[str, SideLog | Absent | Unknown]
@@ -125,7 +126,9 @@ def _log(
     until = begin + max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
     left: dict[str, Json] = {"device": stat.device, "inode": stat.inode, "offset": until, "whole": whole}
     chunk = Chunk(data, begin, whole_start=begin in (0, since))
-    return SideLog(path, chunk, begin if since is None else since, gap, whole, stat.mtime, MappingProxyType(left))
+    return SideLog(
+        path, chunk, begin if since is None else since, gap, whole, stat.mtime, MappingProxyType(left), since is None
+    )
 
 
 def _filed(found: Mapping[str, str | Absent | Unknown], logs: Mapping[str, SideLog | Unknown]) -> Found:

@@ -10,7 +10,7 @@ from sweeprules.collectors.logs.lines import Chunk
 from sweeprules.collectors.trials.counts import Terms
 from sweeprules.collectors.trials.evaluation import Times, serving_facts
 from sweeprules.collectors.trials.rounds import Reading, trials
-from sweeprules.collectors.trials.sidelogs import Found, sidelogs
+from sweeprules.collectors.trials.sidelogs import Found, SideLog, sidelogs
 from sweeprules.collectors.trials.steps import run
 from sweeprules.engine.facts import Reason, Unknown
 from tests.collectors.trials.harbor import FakeTrial, dump, write_trial
@@ -37,24 +37,37 @@ class Job:
         agent = {"name": self.agent, "kwargs": {"api_base": self.address}}
         (folder / "config.json").write_bytes(dump({"trials_dir": "x", "agent": agent}))
 
-    def read(self) -> tuple[Reading, Found]:
+    def read(self, kept: dict) -> tuple[Reading, Found]:
         place = str(self.root / "traces")
         found, _ = run(Login().ask, {"t": trials([place], {}, NONCE)})
         dirs = {"7": (str(self.root), str(self.root / "logs"))}
-        logs, _ = run(Login().ask, {"l": sidelogs(dirs, {}, "<r>", "<f>")})
+        logs, _ = run(Login().ask, {"l": sidelogs(dirs, kept, "<r>", "<f>")})
+        kept.update({one.path: one.memo for one in logs["l"]["7"].values() if isinstance(one, SideLog)})
         return found["t"][place], logs["l"]["7"]
 
-    def facts(self, started: float = 0.0, **more: object) -> dict[str, object]:
-        times = Times(now=started + 7_200, started=started, last=started + 6_600)
-        return dict(serving_facts(*self.read(), TERMS, times, **more))  # type: ignore[arg-type]
+    def facts(
+        self, started: float = 0.0, last: float = 6_600, kept: dict | None = None, **more: object
+    ) -> dict[str, object]:
+        times = Times(now=started + 7_200, started=started, last=started + last)
+        return dict(serving_facts(*self.read({} if kept is None else kept), TERMS, times, **more))  # type: ignore[arg-type]
 
 
 def test_a_good_one(tmp_path):
-    found = Job(tmp_path).facts()
+    found = Job(tmp_path).facts(last=-600)
     assert {name: fact for name, fact in found.items() if name.startswith("infra.")} == dict.fromkeys(
         ("infra.pinggy", "infra.api_base", "infra.vllm", "infra.trials"), "ok"
     )
-    assert (found["posts_200"], found["posts_400"], found["posts_rate"]) == (30, 0, 3.0)
+    assert (found["posts_200"], found["posts_400"], found["posts_rate"]) == (30, 0, 0.25)
+
+
+def test_the_rate_is_over_what_was_counted(tmp_path):
+    job, kept = Job(tmp_path), {}
+    first = job.facts(kept=kept)["posts_rate"]
+    assert isinstance(first, Unknown) and first.reason == Reason.FIRST_SIGHT
+    with (tmp_path / "vllm.log").open("a") as log:
+        log.write(POST.format("200 OK") * 20)
+    found = job.facts(kept=kept)
+    assert (found["posts_200"], found["posts_rate"]) == (20, 2.0)
 
 
 @pytest.mark.parametrize(("agent", "state"), [("openhands", "bad"), ("terminus-2", "n/a")])

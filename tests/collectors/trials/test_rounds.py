@@ -308,3 +308,16 @@ def test_two_jobs_in_one_tree_are_summed(tmp_path):
     write_job(tmp_path / "trace_jobs" / "b__x2", made[20:])
     found = trial_facts(sweep(tmp_path / "trace_jobs"), Terms(planned=30))
     assert {fact: found[fact] for fact in expected(made)} == expected(made)
+
+
+def test_long_results_are_read_a_share_at_a_time_until_all_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(ask, "BUDGET", 400_000)
+    monkeypatch.setattr(ask, "PART", 200_000)
+    monkeypatch.setattr(ask, "ENDS", 4 * ask.END)
+    rollout = {"agent_result": {"n_output_tokens": 9, "rollout_details": [[7] * 9_000], "metadata": {"n_episodes": 3}}}
+    for at in range(9):
+        write_trial(tmp_path / "job", FakeTrial(id=f"t{at}", reward=float(at % 2), extra=rollout))
+    kept: dict[str, TrialsMemo] = {}
+    seen = [sweep(tmp_path / "job", kept).sums.done for _ in range(6)]
+    assert seen == sorted(seen) and seen[0] in range(1, 9) and seen[-1] == 9
+    assert trial_facts(sweep(tmp_path / "job", kept), Terms())["mean_valid"] == pytest.approx(4 / 9)
