@@ -9,11 +9,11 @@ from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.evaluate.compare import same
 from sweeprules.engine.evaluate.flags import Exempted, home, newest, seen
 from sweeprules.engine.evaluate.looking import Looks
-from sweeprules.engine.evaluate.message import fill
+from sweeprules.engine.evaluate.message import fill, filled
 from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.resolve import Lens, Members, Scope
 from sweeprules.engine.evaluate.truths import Truths
-from sweeprules.engine.facts import Absent, FactValue, Reason, Ref, Unknown, Value
+from sweeprules.engine.facts import Absent, FactValue, Reason, Ref, Subject, Unknown, Value
 from sweeprules.engine.language import ast
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN
 from sweeprules.engine.verdicts import Action
@@ -116,8 +116,14 @@ class ActionWriter:
         if isinstance(arg, ast.Collect):
             return self._collected(arg, scope)
         if isinstance(arg, tuple):
-            return _listed(self._lens.right(right, scope) for right in arg)
-        return self._lens.right(arg, scope)
+            return _listed(self._right(right, scope) for right in arg)
+        return self._right(arg, scope)
+
+    def _right(self, arg: ast.Right, scope: Scope) -> FactValue:
+        value = self._lens.right(arg, scope)
+        if isinstance(arg, ast.Const) and isinstance(value, str) and isinstance(scope.own, Subject):
+            return filled(value, self._lens, scope.own, self._catalogue)
+        return value
 
     def _collected(self, collect: ast.Collect, scope: Scope) -> FactValue:
         members = self._lens.members(collect.of, scope.own)

@@ -33,6 +33,16 @@ def fill(say: str, lens: Lens, subject: Subject, catalogue: Catalogue | None = N
     return _HOLE.sub(value, say)
 
 
+def filled(text: str, lens: Lens, subject: Subject, catalogue: Catalogue | None = None) -> FactValue:
+    """The same of an argument, which is unknown where one of its fields is."""
+    for hole in _HOLE.finditer(text):
+        name = hole.group(1).strip()
+        found, _ = _named(name, lens, subject, catalogue)
+        if isinstance(found, Unknown):
+            return Unknown(found.reason, f"{name} in its text")
+    return fill(text, lens, subject, catalogue)
+
+
 def joined(messages: Sequence[str]) -> str:
     """The messages of several rules in one line, none twice."""
     return "; ".join(dict.fromkeys(message for message in messages if message))

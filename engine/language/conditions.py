@@ -149,11 +149,17 @@ def _operand(scope: Scope, node: Node) -> Condition | Signalled | None:
         scope.unknown(node.mark, "signal", name, names.signals)
         return None
     if scope.view.kind not in names.signalled.get(name, set()):
-        scope.report(
-            node.mark, f"no rule on {scope.view.kind} gives the signal {quote(name)}", "give it with then: signal"
-        )
+        message = f"no rule on {scope.view.kind} gives the signal {quote(name)}"
+        scope.report(node.mark, message, _signal_hint(scope, name))
         return None
     return Signalled(name, node.mark)
+
+
+def _signal_hint(scope: Scope, name: str) -> str:
+    """What to do; a rule that is called like the signal may be what was meant."""
+    named = sorted(rule for rule in scope.names.rule_kinds if rule.rpartition(".")[2] == name)
+    asked = f", or ask for the rule: {{rule: {{id: {named[0]}, is: true}}}}" if named else ""
+    return f"give it with then: signal{asked}"
 
 
 def _refuse_repeats(scope: Scope, of: Node | None) -> None:

@@ -174,6 +174,8 @@ def _action(scope: Scope, entry: Entry, item: Node) -> list[Consequence]:
     name, actions = entry.value.text, scope.names.actions
     given = item.get("args")
     args = {inner.key: _arg(scope, inner.value) for inner in given.entries} if given is not None else {}
+    for inner in given.entries if given is not None else ():
+        _check_holes(scope, inner.value, name in actions and actions[name].destructive)
     if name not in actions:
         scope.unknown(entry.value.mark, "action", name, actions)
         return []
@@ -227,6 +229,19 @@ def _value(scope: Scope, node: Node) -> Right | None:
     if found is None or not isinstance(found.right, Const):
         return found.right if found else None
     return free(node)
+
+
+def _check_holes(scope: Scope, node: Node, destructive: bool) -> None:
+    """Each `{field}` in a text argument is filled like one in `say`; never in what says what is destroyed."""
+    for item in node.items if node.kind == "list" else (node,):
+        if item.kind != "text" or not re.search(r"[{}]", item.text):
+            continue
+        if destructive:
+            scope.report(
+                item.mark, "an argument of a destructive action is not filled in", "write .field for the value"
+            )
+        else:
+            say(scope, item)
 
 
 def _collect(scope: Scope, node: Node) -> Collect | None:

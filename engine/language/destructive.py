@@ -44,6 +44,7 @@ from sweeprules.engine.language.ast import (
 )
 from sweeprules.engine.language.edges import DECIDE, own_path
 from sweeprules.engine.language.scope import STEP
+from sweeprules.engine.language.shape import listed
 from sweeprules.engine.language.walk import paths_of, rights_of, terms
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN
 
@@ -68,16 +69,22 @@ class _Asked(NamedTuple):
 
 
 def unproved(policy: Policy) -> list[Problem]:
-    """Every place through which an unknown reaches a rule that fires a destructive action."""
+    """Every place through which an unknown reaches a rule that fires a destructive action, with all that it reaches."""
     walker = _Walker(policy)
-    found: dict[Problem, None] = {}
+    found: dict[tuple[Mark, str], dict[str, None]] = {}
     for rule in policy.rules.values():
         for one in rule.then:
             if isinstance(one, Act) and policy.actions[one.action].destructive:
                 for leak in walker.leaks(rule, one):
-                    what = f"{leak.what} is on the way to `{one.action}` of rule `{rule.id}`, which destroys something"
-                    found[Problem(leak.mark, what, "ask for what is known")] = None
-    return list(found)
+                    reached = found.setdefault((leak.mark, leak.what), {})
+                    reached[f"`{one.action}` of rule `{rule.id}`"] = None
+    return [_leak(mark, what, list(reached)) for (mark, what), reached in found.items()]
+
+
+def _leak(mark: Mark, what: str, reached: list[str]) -> Problem:
+    verb = "destroys" if len(reached) == 1 else "destroy"
+    names = listed(reached).replace(" or ", " and ")
+    return Problem(mark, f"{what} is on the way to {names}, which {verb} something", "ask for what is known")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ STEP = "step"
 MEMBER = "member"
 """The kind of a member of a list, a map or a list of records."""
 
+NEW_WORDS = {"flag": "flags", "signal": "signals", "action": "actions", "list": "lists", "param": "params"}
+"""What a policy may declare anew -> the section where it does."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -104,4 +107,6 @@ class Scope:
         hint = nearest(word, names)
         if not hint and "expected" not in of:
             hint = f"expected {listed(names)}" if 0 < len(names) <= 8 else "" if names else f"no {what} is declared"
+        if not hint and what in NEW_WORDS:
+            hint = f"a new {what} is declared under {NEW_WORDS[what]}:"
         self.report(mark, f"unknown {what} {quote(word)}{of}", hint)
