@@ -19,9 +19,12 @@ _RESUMED = (
     (b"global step ", re.compile(rb"(?:Resuming|Continuing) training from .{0,80}?global step (\d{1,15})(?=\s)")),
 )
 _SAVED = (
-    (b"weights saved in ", re.compile(rb"[Mm]odel weights saved in \S*checkpoint-(\d{1,15})/")),
-    (b"in the index located at ", re.compile(rb"in the index located at \S*checkpoint-(\d{1,15})/")),
-    (b"tokenizer config file saved in ", re.compile(rb"tokenizer config file saved in \S*checkpoint-(\d{1,15})/")),
+    (b"weights saved in ", re.compile(rb"[Mm]odel weights saved in \S*checkpoint-(\d{1,15})/[^/\s]+(?=\s)")),
+    (b"in the index located at ", re.compile(rb"in the index located at \S*checkpoint-(\d{1,15})/[^/\s]+(?=\s)")),
+    (
+        b"tokenizer config file saved in ",
+        re.compile(rb"tokenizer config file saved in \S*checkpoint-(\d{1,15})/[^/\s]+(?=\s)"),
+    ),
     (b"last_model_checkpoint: ", re.compile(rb"last_model_checkpoint: \S*checkpoint-(\d{1,15})(?=[\s/])")),
 )
 

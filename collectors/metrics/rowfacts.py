@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sweeprules.collectors.metrics.rows import BROKEN, Row
-from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
+from sweeprules.engine.facts import ABSENT, Absent, FactValue, Reason, Unknown
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "loss": ("loss", "lm loss"),
@@ -54,7 +54,7 @@ def seen_after(seen: frozenset[str], row: Row, aliases: Mapping[str, Sequence[st
 
 
 def row_facts(
-    row: Row | None, seen: frozenset[str], aliases: Mapping[str, Sequence[str]], none: Unknown, *, broken: bool
+    row: Row | None, seen: frozenset[str], aliases: Mapping[str, Sequence[str]], none: Unknown | Absent, *, broken: bool
 ) -> dict[str, FactValue]:
     """The facts of a job by its newest row; `none` stands where there is no row, `broken` for a newest that is torn."""
     names = (*_JOB, "epoch", "loss_nan_ranks", "has_nan", "nan_suspect")
@@ -85,7 +85,7 @@ def _not_finite(value: FactValue | None) -> bool:
     return isinstance(value, Unknown) and value.reason == Reason.NAN
 
 
-def _suspect(row: Row, seen: frozenset[str], facts: Mapping[str, FactValue], none: Unknown) -> FactValue:
+def _suspect(row: Row, seen: frozenset[str], facts: Mapping[str, FactValue], none: FactValue) -> FactValue:
     """Whether NaN stands behind a loss of 0: trainers count a loss that is no number as 0 unless told otherwise."""
     loss, gradient = facts["loss"], facts["grad_norm"]
     for value in (loss, gradient):
@@ -94,6 +94,6 @@ def _suspect(row: Row, seen: frozenset[str], facts: Mapping[str, FactValue], non
     if loss != 0 or "reward" in row.values:
         return False
     if _not_finite(gradient):
-        earlier: FactValue = none if none.reason == Reason.CUT else False
+        earlier: FactValue = none if isinstance(none, Unknown) and none.reason == Reason.CUT else False
         return True if SEEN[0] in seen else earlier
     return _MASKED if SEEN[0] in seen and SEEN[1] not in seen else False

@@ -246,7 +246,9 @@ def _eta(state: _State, facts: Mapping[str, FactValue]) -> FactValue:
 
 def _values(state: _State, aliases: Mapping[str, Sequence[str]], whole: bool) -> dict[str, FactValue]:
     row = None if state.row is None else Row(0, 0, state.row)
-    none = _NO_ROW if whole else _CUT
+    ended = state.step is not None and state.total is not None and state.step >= state.total
+    # A run that came to its last step and printed no row prints none.
+    none = _CUT if not whole else ABSENT if ended else _NO_ROW
     facts = row_facts(row, state.seen, aliases, none, broken=state.broken)
     facts["malformed_lines"] = Interval(state.malformed, None) if state.skipped else state.malformed
     return facts

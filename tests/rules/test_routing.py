@@ -16,7 +16,7 @@ from tests.rules.shipped import catalogue, policy
 _LATER = """
     wrong-kubeconfig exemption-expired deep-probe-due probe-kill stale-attempt submit-uncertain
     preempted write-path-violation rl-grad-warning rl-nan no-learning-signal reward-dead rl-complete rl-overshoot
-    sft-nan sft-oom sft-complete datagen-dead datagen-stranded datagen-hung datagen-reward-dead datagen-complete
+    datagen-dead datagen-stranded datagen-hung datagen-reward-dead datagen-complete
     eval-stall eval-zombie eval-engine-idle eval-instant-fail eval-context-400 eval-tunnel-locked eval-api-base-internal
     eval-daytona-auth eval-register-failed eval-empty-results eval-done-clean eval-negative-delta iris-zero-pods
     iris-gone iris-unconfirmed inode-over-soft inode-near-hard cleanup-incomplete tree-drift snapshot-cap

@@ -143,6 +143,13 @@ def test_before_the_first_row_the_numbers_are_unknown():
     assert reason(facts["loss"]) == reason(facts["has_nan"]) == reason(facts["nan_suspect"]) == Reason.NOT_READ
 
 
+def test_a_run_that_ended_without_a_row_prints_none():
+    facts = read(BANNERS["bare"].format(60) + frame(59, 60, 295) + frame(60, 60, 300)).facts
+    assert facts["loss"] is facts["has_nan"] is facts["nan_suspect"] is facts["loss_nan_ranks"] is ABSENT
+    cut = read("x\n" + BANNERS["bare"].format(60) + frame(60, 60, 300), whole=False).facts
+    assert reason(cut["has_nan"]) == Reason.CUT
+
+
 def test_colours_prefixes_nul_bytes_and_broken_text_beside_a_row():
     log = (
         b"\xff\xfe\x00\r\x1b[32m"
