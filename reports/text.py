@@ -94,7 +94,7 @@ def subjects(document: Data) -> Iterator[tuple[str, Data]]:
     for subject in document["subjects"]:
         yield f"{subject['kind']} {one_line(subject['key'], 80)}", subject
     for job in document["jobs"]:
-        yield f"{job['cluster']}:{job['job_id']} {one_line(job['name'], 60)}", job
+        yield f"{job['cluster']}:{one_line(job['job_id'], 200)} {one_line(job['name'], 60)}", job
 
 
 def flag_lines(document: Data) -> list[tuple[Data, str]]:
@@ -133,7 +133,8 @@ def _tail(flag: Data) -> str:
 
 
 def _because(flag: Data) -> str:
-    return f" [explained by {', '.join(flag['explained_by'])}]" if flag["explained_by"] else ""
+    named = one_line(", ".join(flag["explained_by"]), 400)
+    return f" [explained by {named}]" if named else ""
 
 
 def _to_do(document: Data) -> Iterator[Text | Table]:
@@ -183,4 +184,4 @@ def _unknown_counts(document: Data) -> Iterator[str]:
                 groups.setdefault((name, reason), []).append(f"{job['cluster']}:{job['job_id']}")
     for (name, reason), ids in groups.items():
         some = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
-        yield f"{name} unknown ({reason}) for {len(ids)} running: {some}"
+        yield f"{name} unknown ({one_line(reason, 60)}) for {len(ids)} running: {one_line(some, 700)}"

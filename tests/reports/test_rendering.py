@@ -42,6 +42,13 @@ def test_a_hostile_name_stays_text_in_every_form(document: dict[str, Any]) -> No
     assert "<b>" not in as_markdown(document, TEMPLATES)
 
 
+def test_ids_causes_and_reasons_are_text_too(document: dict[str, Any]) -> None:
+    run = document["jobs"][0]
+    flag = {**run["flags"][0], "explained_by": ["cert@credential:\x1b[2J"]}
+    odd = {**run, "job_id": "7\x1b]0;x\x07", "unknown": {"step": "new-state:\x1b[8m"}, "flags": [flag]}
+    assert "\x1b" not in as_text({**document, "jobs": [odd]}, width=100, colour=False)
+
+
 def test_colour_is_never_the_only_sign(document: dict[str, Any]) -> None:
     coloured = as_text(document, width=120, colour=True)
     assert "\x1b[" in coloured
