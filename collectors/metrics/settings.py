@@ -8,33 +8,28 @@ from sweeprules.collectors.logs.lines import Chunk
 from sweeprules.collectors.metrics.bars import TRIES
 
 _VALUE = rb"['\"]?[ \t]*[:=][ \t]*['\"]?(?P<v>[\w./@:+-]{1,200})(?=['\",\s}\])]|$)"
-_PRINTED: tuple[tuple[str, bytes, re.Pattern[bytes]], ...] = (
-    ("code", b"MarinSkyRL now at ", re.compile(rb"MarinSkyRL now at (?P<v>[0-9a-f]{6,40})\b")),
-    ("model", b"policy.model.path", re.compile(rb"policy\.model\.path" + _VALUE)),
-    *(
-        (name, name.encode(), re.compile(name.encode() + _VALUE))
-        for name in (
-            "policy_num_nodes",
-            "policy_num_gpus_per_node",
-            "num_inference_engines",
-            "inference_engine_tensor_parallel_size",
-            "colocate_all",
-        )
-    ),
+_PRINTED: tuple[tuple[bytes, re.Pattern[bytes]], ...] = (
+    (b"MarinSkyRL now at ", re.compile(rb"MarinSkyRL (?P<name>now at) (?P<v>[0-9a-f]{6,40})\b")),
+    (b"policy.model.path", re.compile(rb"policy\.(?P<name>model\.path)" + _VALUE)),
+    (b"policy_num_nodes", re.compile(rb"(?P<name>policy_num_nodes)" + _VALUE)),
+    (b"policy_num_gpus_per_node", re.compile(rb"(?P<name>policy_num_gpus_per_node)" + _VALUE)),
+    (b"num_inference_engines", re.compile(rb"(?P<name>num_inference_engines)" + _VALUE)),
 )
+_NAMES = {"now at": "code", "model.path": "model"}
 
 
 def read_settings(chunk: Chunk, before: tuple[str, ...]) -> tuple[str, ...]:
     """The parts as `name=value`, sorted: of each the newest that is printed, else what was read before."""
     parts = dict(part.split("=", 1) for part in before)
-    for name, literal, regex in _PRINTED:
-        value = _newest(chunk, literal, regex)
-        if value is not None:
-            parts[name] = value
+    for literal, regex in _PRINTED:
+        found = _newest(chunk, literal, regex)
+        if found is not None:
+            name = found["name"].decode()
+            parts[_NAMES.get(name, name)] = found["v"].decode("utf-8", "replace")
     return tuple(sorted(f"{name}={value}" for name, value in parts.items()))
 
 
-def _newest(chunk: Chunk, literal: bytes, regex: re.Pattern[bytes]) -> str | None:
+def _newest(chunk: Chunk, literal: bytes, regex: re.Pattern[bytes]) -> re.Match[bytes] | None:
     text = chunk.text
     at = text.rfind(literal, chunk.begin)
     for _ in range(TRIES):
@@ -42,6 +37,6 @@ def _newest(chunk: Chunk, literal: bytes, regex: re.Pattern[bytes]) -> str | Non
             return None
         found = regex.match(text, at)
         if found is not None and found.end() < len(text):
-            return found["v"].decode("utf-8", "replace")
+            return found
         at = text.rfind(literal, chunk.begin, at)
     return None
