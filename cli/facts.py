@@ -16,6 +16,16 @@ from sweeprules.engine.errors import nearest
 RELEASE = 1
 """The stage of the catalogue (`feeds`) whose collectors this release has."""
 
+PATTERN_FACTS = {
+    "count": "How many lines the pattern NAME matches; the fields of the last one stand beside it. Where only a part "
+    "of the log was read it is an interval: so many for sure, and possibly more. Two lines of one traceback are two. "
+    "Unknown: the log was not read.",
+    "time": "When the last line that the pattern NAME matches was printed, as that line says. Unknown: the line "
+    "carries no time, which is so of most lines of a traceback; or the log was cut before one was found. Absent: no "
+    "line matches.",
+}
+"""What the facts that each pattern makes mean."""
+
 
 @click.command("facts")
 @unused_options("site", "state")
@@ -99,7 +109,7 @@ def fact_rows(kind: KindDef) -> Iterator[dict[str, Any]]:
         yield _row(kind.name, spec.name, spec)
     for word, parts in kind.pattern_fields.items():
         for part, type_ in parts.items():
-            meaning = f"{part.capitalize()} of the lines that the pattern NAME matches; its own fields stand beside it."
+            meaning = PATTERN_FACTS.get(part, f"{part.capitalize()} of the lines that the pattern NAME matches.")
             yield _row(kind.name, f"{word}.NAME.{part}", FieldDef(part, type_, description=meaning))
 
 
