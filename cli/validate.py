@@ -189,8 +189,30 @@ def _verbose(policy: Policy, load: SiteLoad) -> list[str]:
         f"leaf conditions: {durable['leaves']}, of which durable-rules computes {durable['computed']}{share} itself "
         f"and {durable['lowered']} reach it as fields"
     )
+    lines += [f"reads only facts of a later release: {name}" for name in waiting(policy)]
     left_out = durable["left_out"].items()
     return lines + [f"judged by the native evaluator alone: {name}: {why}" for name, why in left_out]
+
+
+def waiting(policy: Policy) -> list[str]:
+    """The rules of the site's own that read facts, and none but those that no collector of this release gives."""
+    from sweeprules.cli.facts import RELEASE
+    from sweeprules.cli.loading import load_catalogue
+    from sweeprules.engine.language.walk import conditions_of, parts, paths
+
+    kinds = load_catalogue().kinds
+    found = []
+    for rule in policy.rules.values():
+        read = [
+            definition.feeds
+            for condition in conditions_of(rule)
+            for node in parts(condition)
+            for path in paths(node)
+            if path.kind in kinds and (definition := kinds[path.kind].fields.get(path.field)) is not None
+        ]
+        if read and min(read) > RELEASE and not rule.mark.file.startswith("builtin:"):
+            found.append(f"{rule.id} ({rule.mark})")
+    return found
 
 
 def _summary(found: Validated) -> str:

@@ -84,6 +84,15 @@ def test_json(site: Path, sweeprules: Sweeprules) -> None:
     assert set(first) == {"file", "line", "column", "severity", "code", "message", "hint"}
 
 
+def test_verbose_names_the_rules_that_read_only_what_is_read_later(site: Path, sweeprules: Sweeprules) -> None:
+    text = "policy: 1\nrules:\n"
+    for name, when in (("later", "{pass_rate: 0}"), ("now", "{all: [{state: FAILED}, {pass_rate: 0}]}")):
+        text += f"  - {{id: our.{name}, on: job, when: {when}, then: {{flag: failure}}}}\n"
+    (site / "rules/later.yaml").write_text(text)
+    lines = [line for line in sweeprules("validate", "--verbose").out.splitlines() if "later release" in line]
+    assert lines == ["reads only facts of a later release: our.later (rules/later.yaml:3:5)"]
+
+
 def test_verbose_counts(site: Path, sweeprules: Sweeprules) -> None:
     found = sweeprules("validate", "--verbose")
     assert found.exit == 0
