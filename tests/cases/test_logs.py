@@ -1,6 +1,6 @@
 """Kinds of failure that people reported in public, each with its nearest trap: 50 of each, none like another.
 
-Cases of which numbers of training decide stand in `metrics.py`, once there is one; here are those of a log's words.
+Here are those that a log's words decide; what numbers of training decide is no matter of these generators.
 """
 
 from __future__ import annotations
