@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any as Anything
 
 from sweeprules.engine.errors import Mark
 from sweeprules.engine.evaluate.compare import is_number
+from sweeprules.engine.evaluate.words import humanise
 from sweeprules.engine.facts import Value
 from sweeprules.engine.language.ast import Choice, Compare, Const, Feature, Param, Policy, Rule
 from sweeprules.engine.mutate_conditions import Change, changes, compares, numbers, put, shorter
@@ -36,6 +38,7 @@ threshold: a parameter, an override, a number. operator: a comparison, `all`, `a
 `if_unknown`, `for`. feature: how a number over a series is taken. pattern: what lines mean. route: where actions go.
 """
 
+_DURATION = re.compile(r"-?[0-9.]+[smhd]")
 _OF_MEAN = ("ratio_to_mean", "deviation_from_mean")
 
 
@@ -85,13 +88,22 @@ def there(policy: Policy, files: Iterable[str]) -> frozenset[str]:
 def _params(policy: Policy) -> Iterator[Mutant]:
     for name, param in policy.params.items():
         for value in _values(param.default):
-            yield _param(policy, replace(param, default=value), f"${name} {param.default} made {value}", param.mark)
+            text = f"${name} {_turned(param, param.default, value)}"
+            yield _param(policy, replace(param, default=value), text, param.mark)
         for i, row in enumerate(param.overrides):
             match = ", ".join(f"{key} {worth}" for key, worth in row.match.items())
             for value in _values(row.value):
                 rows = put(param.overrides, i, replace(row, value=value))
-                text = f"${name} for {match} {row.value} made {value}"
+                text = f"${name} for {match} {_turned(param, row.value, value)}"
                 yield _param(policy, replace(param, overrides=rows), text, row.mark)
+
+
+def _turned(param: Param, old: Value, new: Value) -> str:
+    """Both values as one would write them: durations and sizes with their units."""
+    kind = "bytes" if param.source.endswith("B") else "duration" if _DURATION.fullmatch(param.source) else ""
+    if kind and humanise(old, kind) != humanise(new, kind):
+        return f"{humanise(old, kind)} made {humanise(new, kind)}"
+    return f"{old} made {new}"
 
 
 def _param(policy: Policy, param: Param, text: str, mark: Mark) -> Mutant:

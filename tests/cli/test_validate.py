@@ -90,7 +90,7 @@ def test_verbose_names_the_rules_that_read_only_what_is_read_later(site: Path, s
         text += f"  - {{id: our.{name}, on: job, when: {when}, then: {{flag: failure}}}}\n"
     (site / "rules/later.yaml").write_text(text)
     lines = [line for line in sweeprules("validate", "--verbose").out.splitlines() if "later release" in line]
-    assert lines == ["reads only facts of a later release: our.later (rules/later.yaml:3:5)"]
+    assert lines == ["reads only facts of a later release: our.later (rules/later.yaml:3:10)"]
 
 
 def test_verbose_counts(site: Path, sweeprules: Sweeprules) -> None:

@@ -83,7 +83,7 @@ def verdicts(tests: tuple[RuleTest, ...]) -> dict[str, bool]:
         "rule known: `state: {known: true}` dropped",
         "rule ended: `state: TIMEOUT` dropped",
         "decide bucket, rl put after the next",
-        "$far 1200 made 600",
+        "$far 20m made 10m",
     ],
 )
 def test_what_says_the_same_otherwise_is_a_twin(text: str, verdicts: dict[str, bool]) -> None:
@@ -95,8 +95,8 @@ def test_what_says_the_same_otherwise_is_a_twin(text: str, verdicts: dict[str, b
     "text",
     [
         "rule one-died: `some` made `every`",
-        "$floor 1800 made 3600",
-        "$far 1200 made 2400",
+        "$floor 30m made 1h",
+        "$far 20m made 40m",
         "list ends: FAILED left out",
         "rule stale: `state: RUNNING` dropped",
         "rule known: `state: RUNNING` dropped",

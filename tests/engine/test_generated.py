@@ -68,12 +68,12 @@ def plain(worlds: list[World]) -> list[Mapping[Ref, object]]:
 
 
 def test_an_equal_start_makes_equal_worlds() -> None:
-    assert plain(made("$floor 1800 made 3600")) == plain(made("$floor 1800 made 3600"))
-    assert plain(made("$floor 1800 made 3600")) != plain(made("$floor 1800 made 3600", seed=2))
+    assert plain(made("$floor 30m made 1h")) == plain(made("$floor 30m made 1h"))
+    assert plain(made("$floor 30m made 1h")) != plain(made("$floor 30m made 1h", seed=2))
 
 
 def test_values_lie_on_both_sides_of_the_old_limit_and_of_the_new_one() -> None:
-    ages = values(made("$floor 1800 made 3600"), "job", "log_age")
+    ages = values(made("$floor 30m made 1h"), "job", "log_age")
     numbers = {age for age in ages if isinstance(age, int | float)}
     assert {1800, 3600} <= numbers
     assert any(1800 < age < 3600 for age in numbers)
@@ -84,7 +84,7 @@ def test_values_lie_on_both_sides_of_the_old_limit_and_of_the_new_one() -> None:
 
 
 def test_what_has_no_say_stays_as_a_test_gave_it() -> None:
-    worlds = made("$floor 1800 made 3600")
+    worlds = made("$floor 30m made 1h")
     assert set(values(worlds, "job", "user")) == {"alice"}
     assert len(set(map(repr, values(worlds, "job", "state")))) > 3
     assert len(set(map(repr, values(worlds, "job", "name")))) > 3, "bucket is decided by it"

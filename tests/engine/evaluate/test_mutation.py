@@ -113,7 +113,7 @@ def test_tests_that_are_not_touched_would_have_noticed_nothing(tests: tuple[Rule
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("$floor 1800 made 900", 1),
+        ("$floor 30m made 15m", 1),
         ("exemption probe left out", 2),
         ("list ends: FAILED left out", 3),
         ("rule stale: `unless` left out", 4),
