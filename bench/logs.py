@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 
 from bench.measure import TIMEOUT, MeasurementError
 from sweeprules.collectors.metrics.numbers import Numbers
+from sweeprules.collectors.metrics.sft_stream import read_sft_pieces
 from sweeprules.collectors.metrics.stream import read_rl_pieces
 from sweeprules.engine.language.load import load_policy
 
@@ -110,7 +111,44 @@ def _mirror(step: int, rng: random.Random) -> bytes:
     return b"WANDB_MIRROR kind=train step=%d metrics=%s" % (step, json.dumps(metrics, sort_keys=True).encode())
 
 
-KINDS: Mapping[str, Kind] = {"rl": Kind(rl_log, read_rl, "WANDB_MIRROR")}
+# ---------------------------------------------------------------- SFT
+
+
+def read_sft(pieces: Iterator[bytes]) -> Numbers:
+    """Reads the log of a fine-tuning run."""
+    return read_sft_pieces(pieces, aliases(), ZoneInfo("UTC"))
+
+
+def sft_log(rng: random.Random) -> Iterator[bytes]:
+    """Steps as a Hugging Face trainer prints them over its bar, among lines of other ranks and of the collectives."""
+    yield b"[transformers]   Total optimization steps = %d\n" % _SFT_STEPS
+    step = 0
+    while True:
+        step = step % _SFT_STEPS + 1
+        frame = b"\r%3d%%|###       | %d/%d [%s<9:59:59,  4.50s/it]" % _drawn(step)
+        row = {"loss": f"{rng.random():.4g}", "grad_norm": f"{rng.random():.4g}", "learning_rate": "2.5e-05"}
+        said = b"\r" + b" " * 60 + b"\r" + str(row | {"epoch": f"{step / 9000:.4g}"}).encode() + b"\n"
+        yield b"".join([frame, said, frame, b"\n", *(_collective(rng) for _ in range(4))])
+
+
+_SFT_STEPS = 900_000
+
+
+def _drawn(step: int) -> tuple[int, int, int, bytes]:
+    seconds = step * 9 // 2
+    spent = b"%d:%02d:%02d" % (seconds // 3600, seconds // 60 % 60, seconds % 60)
+    return round(100 * step / _SFT_STEPS), step, _SFT_STEPS, spent
+
+
+def _collective(rng: random.Random) -> bytes:
+    words = rng.randrange(64), rng.getrandbits(48), rng.randrange(4000)
+    return b"[rank%d]: NCCL INFO comm 0x%012x opCount %d AllReduce: channels in use, nothing to report\n" % words
+
+
+KINDS: Mapping[str, Kind] = {
+    "rl": Kind(rl_log, read_rl, "WANDB_MIRROR"),
+    "sft": Kind(sft_log, read_sft, "'loss':"),
+}
 
 
 # ---------------------------------------------------------------- measuring
