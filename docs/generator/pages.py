@@ -11,10 +11,12 @@ from docs.generator.facts import facts_page
 from docs.generator.keys import codes_page, keys_page
 from docs.generator.markdown import page
 from docs.generator.names import actions_page, enums_page, flags_page, templates_page
+from docs.generator.patterns import patterns_page
 from docs.generator.policy import policy_page
 from sweeprules.cli.loading import compile_site, load_catalogue
 from sweeprules.engine.language.ast import Policy
-from sweeprules.store.builtin import catalogue_text, schema
+from sweeprules.engine.ruletests import SUFFIX
+from sweeprules.store.builtin import RULES, catalogue_text, schema
 from sweeprules.store.site import SiteChoice
 
 FOLDER = Path(__file__).resolve().parent.parent / "reference"
@@ -28,6 +30,7 @@ INDEX = """What rules can name, written from the schemas, the catalogue and the 
 - [Handoff templates](templates.md): what each is for, and what a template can read
 - [Words](words.md): closed lists, reasons for being unknown, scheduler states
 - [Lint codes](codes.md)
+- [Shipped patterns](patterns.md): which lines of logs are known, with an example of each
 - [The shipped policy](policy.md): rules, parameters, lists, patterns, features, exemptions, routes"""
 
 
@@ -45,8 +48,13 @@ def pages() -> dict[str, str]:
         "templates.md": templates_page(catalogue, data),
         "words.md": enums_page(data),
         "codes.md": codes_page(),
+        "patterns.md": patterns_page(policy, _shipped_tests()),
         "policy.md": policy_page(policy),
     }
+
+
+def _shipped_tests() -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in RULES.glob(f"*{SUFFIX}")}
 
 
 def shipped() -> Policy:

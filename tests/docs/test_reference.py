@@ -13,9 +13,11 @@ import yaml
 
 from docs.generator.facts import sources
 from docs.generator.pages import FOLDER, pages, shipped
+from docs.generator.patterns import example
+from sweeprules.engine.errors import Mark
 from sweeprules.engine.facts import Reason
 from sweeprules.engine.language import calc
-from sweeprules.engine.language.ast import Raise
+from sweeprules.engine.language.ast import Pattern, Raise
 from sweeprules.engine.language.codes import CODES
 from sweeprules.engine.language.compare import OPERATORS
 from sweeprules.engine.language.layers import LISTED, NAMED
@@ -186,7 +188,7 @@ def test_each_flag_says_which_rules_raise_it() -> None:
             if isinstance(one, Raise):
                 assert f"`{rule.id}`" in rows[one.flag][5]
     assert {rows[name][5] for name, body in NAMES["flags"].items() if body.get("builtin")} == {"the tool"}
-    assert rows["stale-log"][5] == "`live.stale-log`"
+    assert "`live.stale-log`" in rows["stale-log"][5]
 
 
 @pytest.mark.parametrize(
@@ -203,3 +205,13 @@ def test_the_shipped_policy_is_told_whole(title: str, key: str) -> None:
     told = firsts(section(written("policy.md"), title))
     assert names <= told
     assert told - names <= {"is", *RULES["$defs"]["feature"]["properties"]["is"]["enum"]}
+
+
+def test_each_pattern_has_a_line_that_it_meets() -> None:
+    text = written("patterns.md")
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    patterns = shipped().patterns
+    assert set(rows) == set(patterns)
+    shown = [name for name, one in patterns.items() if one.literal.replace("|", "\\|") in rows[name]]
+    assert len(shown) >= len(patterns) * 9 // 10
+    assert example(Pattern("a", "fault", "no", r"no\d", {}, None, "", Mark("", 1, 1)), ["no", " no1 ", "no2"]) == "no1"
