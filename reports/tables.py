@@ -131,7 +131,8 @@ def _span(row: Row) -> str:
 def _rollup(rows: Sequence[Row], lead: str) -> str:
     """How many run, wait and have ended, or `lead` in their place; then what is flagged and what could not be told."""
     count = Counter(_phase(row.state) for row in rows)
-    words = ("state unknown",) if lead else ("running", "pending", "ended", "state unknown")
+    count["ended otherwise"] = count["ended"] - sum(row.state == "COMPLETED" for row in rows)
+    words = ("ended otherwise", "state unknown") if lead else ("running", "pending", "ended", "state unknown")
     parts = [lead] if lead else []
     parts += [f"{word} {count[word]}" for word in words if count[word]]
     for health, word in (("flagged", "flagged"), ("unknown", "health unknown")):

@@ -14,6 +14,8 @@ from sweeprules.reports.words import UNREAD, duration
 
 RL_COLUMNS = ("Job", "Step", "Reward", "Policy Loss", "Grad Norm", "Entropy", "|log r| μ", "Trend")
 SFT_COLUMNS = ("Job", "Step", "Loss", "Grad Norm", "Trend")
+_POLE_LEAST = 2
+"""Cells from which on one can be the longest."""
 _SHOWN_TAGS = ("ablation", "a1", "a2", "a3", "debug", "smoke", "131k")
 _BUDGET = re.compile(r"(?<![0-9A-Za-z.])\d+(?:\.\d+)?e\d+(?![0-9A-Za-z])")
 _SIZE = re.compile(r"(?<![0-9A-Za-z.])\d+(?:\.\d+)?[bB](?![0-9A-Za-z])")
@@ -104,14 +106,16 @@ def grid(rows: Sequence[Row]) -> str:
     """`grid: running 6 · pending-unique 11 · done 37 · long pole: 1e22 9.7B cells (4)`, over distinct names.
 
     A pending copy of a name that runs is its resume backup and no cell of its own; a done name that waits or runs
-    again is not done.
+    again is not done. What is none is not named, since a queue that could not be read has no zero either.
     """
     running = _names(rows, "RUNNING")
     pending = _names(rows, "PENDING") - running
     done = _names(rows, "COMPLETED") - running - pending
-    parts = [f"running {len(running)}", f"pending-unique {len(pending)}", f"done {len(done)}"]
+    counts = (("running", running), ("pending-unique", pending), ("done", done))
+    parts = [f"{word} {len(names)}" for word, names in counts if names]
     pole = _long_pole(rows, running | pending)
-    return "grid: " + " · ".join([*parts, *([f"long pole: {pole}"] if pole else [])])
+    parts += [f"long pole: {pole}"] if pole else []
+    return "grid: " + " · ".join(parts) if parts else ""
 
 
 def _names(rows: Sequence[Row], state: str) -> set[str]:
@@ -127,7 +131,7 @@ def _names(rows: Sequence[Row], state: str) -> set[str]:
 def _long_pole(rows: Sequence[Row], open_names: set[str]) -> str:
     """The cohort of the running cell that has longest to go; cells belong together by budget and size in the name."""
     live = [row for row in rows if row.running]
-    if not live:
+    if not live or len(open_names) < _POLE_LEAST:
         return ""
     etas: dict[str, float] = {}
     for row in live:

@@ -233,8 +233,14 @@ def test_a_grid_names_one_long_job_and_what_has_no_end_in_sight() -> None:
     runs = [job("a:1", "sft__a", eta=7200.0), job("a:2", "sft__b", eta=Unknown("not-read"))]
     (table,) = build(world_of(runs, [verdict(run, "sft") for run in runs]))["tables"]
     assert table["rollup"].endswith("long pole: sft__a ETA ~2h00m, ETA unread of 1")
-    (table,) = build(world_of(runs[1:], [verdict(runs[1], "sft")]))["tables"]
+    blind = [runs[1], job("a:3", "sft__c", eta=ABSENT)]
+    (table,) = build(world_of(blind, [verdict(run, "sft") for run in blind]))["tables"]
     assert table["rollup"].endswith("long pole: ? (no ETA)")
+
+
+def test_what_is_none_is_no_part_of_a_grid() -> None:
+    (table,) = build(world_of([job("a:1", "sft__a")], [verdict(job("a:1", "sft__a"), "sft")]))["tables"]
+    assert table["rollup"] == "grid: running 1"
 
 
 def test_the_numbers_of_the_newest_step_stand_in_for_the_jobs_own() -> None:
