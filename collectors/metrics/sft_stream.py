@@ -11,7 +11,7 @@ from sweeprules.collectors.metrics.sft import read_sft
 
 OVERLAP = 64 * 1024
 """Bytes that are read again with the next piece: the frame behind a row tells the row's step."""
-LEAST = 16 * 1024 * 1024
+LEAST = 8 * 1024 * 1024
 """Bytes that are gathered before they are read: each reading looks at the newest rows, however much it is given."""
 
 

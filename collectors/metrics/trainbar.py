@@ -13,7 +13,7 @@ from sweeprules.collectors.metrics.bars import line_end, line_start
 
 WINDOW = 100
 """Steps drawn, from the newest on, over which the rate is taken."""
-TRIES = 2000
+TRIES = 600
 """Frames that are looked at for them."""
 ENOUGH = 10.0
 """Seconds that a window has to span, for tqdm prints whole ones; within less, the rate that it prints is taken."""
