@@ -32,7 +32,8 @@ def _tests() -> Iterator[RuleTest]:
 
 def test_each_policy_file_names_its_schema_and_has_tests_beside_it() -> None:
     assert [name for name, text in layer().items() if text.partition("\n")[0] != HEADER] == []
-    beside = {name.replace(".yaml", ".test.yaml") for name in layer()}
+    # A rule test gives steps, not the keys under which they are printed: the readers of metrics hold those.
+    beside = {name.replace(".yaml", ".test.yaml") for name in layer()} - {"rules/metrics.test.yaml"}
     assert beside - set(rule_tests()) == set()
 
 
