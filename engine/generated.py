@@ -23,7 +23,7 @@ from sweeprules.engine.facts import (
     World,
 )
 from sweeprules.engine.holds import Held
-from sweeprules.engine.language.ast import Const, ParamRef, Policy, Test
+from sweeprules.engine.language.ast import Const, ParamRef, Path, Policy, Test
 from sweeprules.engine.mutated import Changed, raised_by
 from sweeprules.engine.testwriting import paths
 
@@ -166,8 +166,7 @@ class _Values:
 
     def _walk(self, node: object, policy: Policy) -> None:
         if isinstance(node, Test):
-            for value in _worth(node.compare.rights, policy):
-                self._constants.setdefault((node.path.kind, node.path.field), {})[repr(value)] = value
+            self._test(node, policy)
         elif isinstance(node, Mapping):
             for item in node.values():
                 self._walk(item, policy)
@@ -178,6 +177,15 @@ class _Values:
             for spec in fields(node):
                 self._walk(getattr(node, spec.name), policy)
 
+    def _test(self, test: Test, policy: Policy) -> None:
+        values = [*_worth(test.compare.rights, policy)]
+        found = self._constants.setdefault((test.path.kind, test.path.field), {})
+        found.update({repr(value): value for value in values})
+        # Beside a field that is always large a parameter in one `max` with it would decide nothing.
+        small = [value / 100 for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+        for path in _named(test.compare.rights):
+            self._constants.setdefault((path.kind, path.field), {}).update({repr(value): value for value in small})
+
     def of(self, place: Place, definition: FieldDef | None) -> list[FactValue]:
         """Values of a field on both sides of each of them, and the words that it may have."""
         found: list[FactValue] = list(definition.words) if definition is not None else []
@@ -186,6 +194,18 @@ class _Values:
         for value in self._constants.get(place, {}).values():
             found += _around(value, definition)
         return found
+
+
+def _named(node: object) -> Iterator[Path]:
+    """The fields below a right side."""
+    if isinstance(node, Path):
+        yield node
+    elif isinstance(node, tuple):
+        for item in node:
+            yield from _named(item)
+    elif is_dataclass(node):
+        for spec in fields(node):
+            yield from _named(getattr(node, spec.name))
 
 
 def _worth(node: object, policy: Policy) -> Iterator[Value]:

@@ -186,8 +186,8 @@ def _stepped(link: Subject) -> bool:
 
 
 def _none_printed(links: Sequence[Subject]) -> bool:
-    """Whether the whole of every link was read and none printed a step."""
-    relations = [link.relations.get("steps") for link in links]
+    """Whether the whole of every link that has begun was read and none printed a step."""
+    relations = [link.relations.get("steps") for link in links if link.get("state") != "PENDING"]
     return bool(relations) and all(
         found is not None and found.completeness is Completeness.WHOLE and not found.members for found in relations
     )
