@@ -86,10 +86,12 @@ def there(policy: Policy, files: Iterable[str]) -> frozenset[str]:
 
 
 def _params(policy: Policy) -> Iterator[Mutant]:
+    # Who adds a row for one case has not written the default, and is not asked to protect it.
+    written = {one.name: one.mark for one in policy.origins if (one.section, one.part) == ("params", "default")}
     for name, param in policy.params.items():
         for value in _values(param.default):
             text = f"${name} {_turned(param, param.default, value)}"
-            yield _param(policy, replace(param, default=value), text, param.mark)
+            yield _param(policy, replace(param, default=value), text, written.get(name, param.mark))
         for i, row in enumerate(param.overrides):
             match = ", ".join(f"{key} {worth}" for key, worth in row.match.items())
             for value in _values(row.value):
