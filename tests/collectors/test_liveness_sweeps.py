@@ -246,7 +246,7 @@ def test_silence_in_the_middle_of_it_is_said_by_its_own_gaps():
     job = Job("eval-x_tb2", "eval", trials([20 * MINUTE + 4 * MINUTE * n for n in range(40)]))
     job.sweep(2 * HOUR)
     seen = job.sweep(20 * MINUTE + 39 * 4 * MINUTE + 47 * MINUTE)
-    assert seen.flags == {"stale-log": "silent 47m; expected 4m or less (p99 of 39 gaps)"}
+    assert seen.flags == {"stale-log": "silent 47m; expected 4m or less (learned)"}
     assert seen.health == "flagged"
 
 
