@@ -32,7 +32,7 @@ STEPPED = frozenset({"rl", "sft"})
 """Buckets whose jobs count steps (catalogue f.1: absent where a bucket has none)."""
 NO_MARKS: Marks = {}
 UNREAD = Unknown("not-read")
-NO_PROGRESS = Unknown("not-read", "no collector of this release reads steps or results")
+NO_PROGRESS = Unknown("not-read", "this release does not follow whether a job moves on")
 
 
 def sweep_subject(sweep_id: str, now: float, before: StartingPoint, policy_sha256: str, engine: str) -> Subject:
