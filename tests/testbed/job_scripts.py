@@ -14,7 +14,9 @@ step=0
 echo "Total training steps: 100000"
 while :; do
     step=$((step + 1))
-    echo "WANDB_MIRROR kind=train step=$step metrics={\\"policy_loss\\": 0.01, \\"raw_grad_norm\\": 0.3}"
+    ratio='"log_ratio_abs_mean": 0.01, "log_ratio_abs_max": 0.3'
+    policy='"policy_entropy": 0.5, "policy_loss": 0.01, "raw_grad_norm": 0.3'
+    echo "WANDB_MIRROR kind=train step=$step metrics={$ratio, $policy}"
     sleep "$every"
 done
 """

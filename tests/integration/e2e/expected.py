@@ -31,7 +31,8 @@ _BY_LABEL: Mapping[str, frozenset[str]] = MappingProxyType(
         **dict.fromkeys(("silent", "silent2", "longname", "het", "pendres"), _BRINGUP),
         # Its log has metric lines: bring-up is over.
         "running": _NONE,
-        **dict.fromkeys(("fail", "oom", "segv", "array"), _FAILURE),
+        **dict.fromkeys(("fail", "segv", "array"), _FAILURE),
+        "oom": frozenset({"failure", "sft-oom"}),
         # The allocation ended well, a step of it did not.
         "stepfail": frozenset({"failure", "sacct-masked"}),
         **dict.fromkeys(("nodir", "badwd"), _UNREAD),
