@@ -25,7 +25,8 @@ _SUMMARY = (b"Root Cause (first observed failure)", b"ChildFailedError")
 _NATIVE = b"(most recent call first)"
 _RAISED_FROM = re.compile(r"Exception raised from (?P<function>[\w:~<>]+) at ")
 _STORE = re.compile(r"^(?:send|recv)[A-Z]\w*$")
-_BAR = re.compile(r"\s*\d{1,3}%\|[^|]{0,400}\|[^\[\]]{0,80}(?:\[[^\]]{0,200}\])?")
+# The blanks are few by count: without a bound, a line of nothing else would take the square of its length.
+_BAR = re.compile(r"\s{0,8}\d{1,3}%\|[^|]{0,400}\|[^\[\]]{0,80}(?:\[[^\]]{0,200}\])?")
 _ENDED = b"CANCELLED AT"
 _WALL = re.compile(r"CANCELLED AT \S+ DUE TO ")
 

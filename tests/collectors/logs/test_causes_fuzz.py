@@ -115,8 +115,9 @@ def test_what_is_read_of_many_broken_logs_was_there() -> None:
         b"[rank1]:" * 250_000,
         b"'loss': 1\n" * 200_000,
         b"\x00" * 2_000_000,
+        (b"CUDA out of memory" + b" " * 16_000 + b"x\n") * 120,
     ],
-    ids=["one line", "headings", "tracebacks", "faults", "bars", "brackets", "ranks", "rows", "nothing"],
+    ids=["one line", "headings", "tracebacks", "faults", "bars", "brackets", "ranks", "rows", "nothing", "blanks"],
 )
 def test_the_time_is_bounded(data: bytes) -> None:
     matchers = _matchers()
