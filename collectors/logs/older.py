@@ -110,7 +110,8 @@ def read_older(
 def older_pieces(older: Older) -> tuple[tuple[bytes, int], ...] | Unknown:
     """The lines that stand before `until`, with their places in the file; unknown when they could not be read.
 
-    What a search had brought before its time was up counts; it is a part of the whole either way.
+    What a search had brought before its time was up counts; it is a part of the whole either way. A search that was
+    cut and brought nothing from before `until` does not tell that nothing is there.
     """
     observation = older.observation
     if observation.failure not in (Failure.NONE, Failure.TIMEOUT):
@@ -126,14 +127,20 @@ def older_pieces(older: Older) -> tuple[tuple[bytes, int], ...] | Unknown:
 
 def _searched(older: Older) -> tuple[tuple[bytes, int], ...] | Unknown:
     observation = older.observation
-    if observation.answered and observation.exit not in (0, 1) and not observation.cut:
+    # A search runs to its own end, however much is dropped: no cut explains a failure.
+    if observation.answered and observation.exit not in (0, 1):
         return Unknown(Reason.READ_FAILED, _complaint(observation))
     lines = observation.stdout.split(b"\n")
     # The first line may have lost its beginning, and its place with it; the last one may still be written.
     whole = lines[1 if observation.cut else 0 : -1]
     found = ((line, _AT.match(line)) for line in whole)
     placed = ((line[at.end() :], int(at[1])) for line, at in found if at is not None)
-    return tuple((line, place) for line, place in placed if place < older.until)
+    before = tuple((line, place) for line, place in placed if place < older.until)
+    if not before and not observation.answered:
+        return Unknown(Reason.READ_FAILED, observation.detail or "the search did not end in its time")
+    if not before and observation.cut:
+        return Unknown(Reason.CUT, "the newest matches left no room for older ones")
+    return before
 
 
 def _complaint(observation: Observation) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,13 +15,13 @@ from hypothesis import strategies as st
 from sweeprules.collectors.logs import ask, older
 from sweeprules.collectors.logs.facts import AT_MOST, FIRST_SIGHT, FoundLog
 from sweeprules.collectors.logs.find import FileStat
-from sweeprules.collectors.logs.lines import Chunk, split_lines
+from sweeprules.collectors.logs.lines import split_lines
 from sweeprules.collectors.logs.older import Lack, Older, lacks, older_commands, older_pieces, read_older, with_older
 from sweeprules.collectors.prior import LogMemo
 from sweeprules.collectors.transport.allow import check
 from sweeprules.collectors.transport.command import Command
 from sweeprules.collectors.transport.local import LocalTransport
-from sweeprules.engine.facts import Unknown
+from sweeprules.engine.facts import Reason, Unknown
 from sweeprules.engine.observation import Failure, Observation
 from tests.collectors.slurm.fake import observation
 
@@ -128,19 +129,28 @@ def test_rows_between_the_frames_of_a_bar(tmp_path: Path):
     assert rows_read == [line for line in split_lines(whole, 0) if "loss" in line.text]
 
 
-def test_of_very_many_matches_the_newest_whole_ones_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ask, "SEARCH_BYTES", 2000)
+@pytest.mark.parametrize("room", [6000, 9000])
+def test_of_very_many_matches_the_newest_whole_ones_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int):
+    monkeypatch.setattr(ask, "SEARCH_BYTES", room)
     whole = rows(1, 300)
     path = tmp_path / "x.out"
     path.write_bytes(whole)
     found, _ = read_older([lack(len(whole), path=str(path))], here)
     pieces = older_pieces(found["1"])
     assert not isinstance(pieces, Unknown)
-    end = len(whole) - FIRST_SIGHT
     assert found["1"].observation.cut == 1
-    assert all(whole[at : at + len(line)] == line and at < end for line, at in pieces)
-    # Matches that the end holds already take no room of what is kept, or none is left for older ones.
-    assert pieces == () or MIRROR.encode() in pieces[-1][0]
+    end = len(whole) - FIRST_SIGHT
+    older_rows = [line.position for line in split_lines(whole, 0) if MIRROR in line.text and line.position < end]
+    assert pieces and [at for _, at in pieces] == older_rows[-len(pieces) :]
+    assert all(whole[at : at + len(line)] == line for line, at in pieces)
+
+
+def test_matches_of_the_end_that_leave_no_room_for_older_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ask, "SEARCH_BYTES", 2000)
+    path = tmp_path / "x.out"
+    path.write_bytes(rows(1, 300))
+    found, _ = read_older([lack(path.stat().st_size, path=str(path))], here)
+    assert older_pieces(found["1"]) == Unknown(Reason.CUT, "the newest matches left no room for older ones")
 
 
 def answered(stdout: bytes = b"", until: int = 1000, **more: object) -> Older:
@@ -156,10 +166,24 @@ def test_nothing_found_is_nothing_and_a_failure_is_unknown():
 
 
 def test_a_search_whose_time_was_up_gives_what_it_had():
-    found = older_pieces(answered(b"7:WANDB_MIRROR a\n90:WANDB_MIR", code=124, failure=Failure.TIMEOUT, cut=1))
-    assert found == ()
     found = older_pieces(answered(b"x\n7:WANDB_MIRROR a\n90:WANDB_MIR", code=124, failure=Failure.TIMEOUT, cut=1))
     assert found == ((b"WANDB_MIRROR a", 7),)
+
+
+@pytest.mark.parametrize(
+    ("stdout", "more", "why"),
+    [
+        (b"", {"code": 124, "failure": Failure.TIMEOUT, "cut": 1}, Reason.READ_FAILED),
+        (b"7:WANDB_MIRROR a\n90:WANDB_MIR", {"code": 124, "failure": Failure.TIMEOUT, "cut": 1}, Reason.READ_FAILED),
+        (b"", {"code": None, "failure": Failure.TIMEOUT}, Reason.READ_FAILED),
+        (b"part of one line that is longer than all that is kept\n", {"cut": 1}, Reason.CUT),
+        (b"x\n2000:WANDB_MIRROR of the end, which was read anyway\n", {"cut": 1}, Reason.CUT),
+        (b"x\n7:WANDB_MIRROR a\n", {"code": 2, "cut": 1, "stderr": "grep: Input/output error"}, Reason.READ_FAILED),
+    ],
+)  # fmt: skip
+def test_a_search_that_was_cut_does_not_say_that_nothing_is_there(stdout: bytes, more: dict[str, Any], why: Reason):
+    found = older_pieces(answered(stdout, **more))
+    assert isinstance(found, Unknown) and found.reason is why
 
 
 def test_a_line_that_reaches_into_the_end_is_read_once():
@@ -172,7 +196,9 @@ def test_a_line_that_reaches_into_the_end_is_read_once():
 @given(st.binary(max_size=200), st.integers(0, 100), st.integers(0, 1))
 def test_any_answer_is_read(stdout: bytes, until: int, cut: int):
     pieces = older_pieces(answered(stdout, until, cut=cut))
-    assert not isinstance(pieces, Unknown)
+    if isinstance(pieces, Unknown):
+        assert cut and pieces.reason is Reason.CUT
+        return
+    assert pieces or not cut
     chunk = with_older(pieces, b"end\n", until, whole_start=True)
-    assert isinstance(chunk, Chunk)
     assert [line.text for line in chunk.lines()][-1] == "end"
