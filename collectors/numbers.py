@@ -59,15 +59,15 @@ class Told:
     memo: Mapping[str, Json] = field(default_factory=dict)
 
 
-NOTHING = Told()
+def told(printed: Printed, bucket: str, aliases: Aliases) -> Told | None:
+    """What the log tells of a job of this bucket; None where it could not be read, or the work prints no numbers.
 
-
-def told(printed: Printed, bucket: str, aliases: Aliases) -> Told:
-    """What the log tells of a job of this bucket; nothing for one whose work prints no numbers."""
+    Nothing is then known anew, and what earlier sweeps kept of the log stands.
+    """
     read = _READERS.get(bucket)
     observation = printed.tail.observation
     if read is None or not observation.answered or (observation.exit != 0 and not observation.cut):
-        return NOTHING
+        return None
     kept = printed.kept
     memo: Mapping[str, Any] = kept.numbers if kept is not None else {}
     if kept is None and bucket == "rl" and printed.before is not None and printed.before.numbers.get("rl"):

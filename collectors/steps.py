@@ -10,11 +10,14 @@ from sweeprules.collectors.metrics.best import best_step
 from sweeprules.collectors.metrics.points import Merged, Series, merge, step_relation, step_subjects
 from sweeprules.collectors.numbers import Aliases, Printed, Told, kept_series, told
 from sweeprules.collectors.prior import Prior
-from sweeprules.engine.facts import ABSENT, NOT_READ, FactValue, Ref, Subject, Unknown
+from sweeprules.collectors.slurm.states import ACTIVE, TERMINAL
+from sweeprules.engine.facts import ABSENT, NOT_READ, Absent, FactValue, Reason, Ref, Subject, Unknown
 
 TRAINED = frozenset({"rl", "sft"})
 """Buckets whose jobs make steps (catalogue f.3)."""
 _SAID = "RUNNING"
+UNSAVED = Unknown(Reason.NOT_READ, "whether the last step was saved was not read")
+NOT_YET = Unknown(Reason.WARMING_UP, "the link that runs has not come further than the one before, and may")
 
 
 def with_numbers(
@@ -29,7 +32,11 @@ def with_numbers(
         if log is None or bucket is None:
             made.append(subject)
             continue
-        read = found[subject.ref.key] = told(log, bucket, aliases)
+        read = told(log, bucket, aliases)
+        if read is None:
+            made.append(subject)
+            continue
+        found[subject.ref.key] = read
         facts = dict(read.facts)
         if subject.get("state_raw") != _SAID:
             # What the scheduler says of a start or an end counts for more than the last line of the log.
@@ -62,6 +69,9 @@ def with_steps(
         links = [ref for ref in run.relations["links"].members if ref in by_ref]
         rows = run.relations["row"].members
         merged = merge((ref.key.partition(":")[2], series[ref]) for ref in links if ref in series)
+        if any(ref not in series and by_ref[ref].get("state") != "PENDING" for ref in links):
+            # A link that has begun and whose log nobody read may have made steps.
+            merged = replace(merged, whole=False)
         for ref in links:
             subject = by_ref[ref]
             if buckets.get(ref) in TRAINED and subject.judged and ref in series:
@@ -69,7 +79,8 @@ def with_steps(
                 steps = step_subjects(ref, own, fields, run=merged, source=subject.sources.get("step"))
                 made.update({step.ref: step for step in steps})
                 made[ref] = _with(subject, own, steps, merged, is_row=ref in rows)
-        facts = {**_run_facts([made[ref] for ref in links], series, [made[ref] for ref in rows]), **run.facts}
+        bucket = buckets.get(rows[0], "") if rows else ""
+        facts = {**_run_facts([made[ref] for ref in links], series, [made[ref] for ref in rows], bucket), **run.facts}
         made[run.ref] = replace(run, facts=MappingProxyType(facts))
     return list(made.values())
 
@@ -104,9 +115,11 @@ def _with(subject: Subject, own: Series, steps: Sequence[Subject], merged: Merge
 # ---------------------------------------------------------------- what the steps say of the run
 
 
-def _run_facts(links: Sequence[Subject], series: Mapping[Ref, Series], rows: Sequence[Subject]) -> dict[str, FactValue]:
+def _run_facts(
+    links: Sequence[Subject], series: Mapping[Ref, Series], rows: Sequence[Subject], bucket: str
+) -> dict[str, FactValue]:
     facts: dict[str, FactValue] = {}
-    complete = _complete(rows[0]) if rows else None
+    complete = _complete(rows[0], bucket) if rows else None
     if complete is not None:
         facts["complete"] = complete
     advanced = _advanced(links, series)
@@ -118,28 +131,40 @@ def _run_facts(links: Sequence[Subject], series: Mapping[Ref, Series], rows: Seq
     return facts
 
 
-def _complete(row: Subject) -> FactValue | None:
-    """True at or past the last step by data, whatever the wall said; None where nobody read the row's steps."""
+def _complete(row: Subject, bucket: str) -> FactValue | None:
+    """True at or past the last step by data; None where nobody read the row's steps.
+
+    A link that did not end well is complete only when the last step is known to be saved: its failure may have been
+    the saving. For RL a wall is an end as good as any (domain page 3.2), for SFT it is none.
+    """
     step, last = row.get("step"), row.get("max_step")
-    if isinstance(step, int) and isinstance(last, int):
+    if not (isinstance(step, int) and isinstance(last, int)):
+        return next((value for value in (step, last) if isinstance(value, Unknown) and value != NOT_READ), None)
+    well = {*ACTIVE, "COMPLETED", *(("TIMEOUT",) if bucket == "rl" else ())}
+    if step < last or row.get("state") in well:
         return step >= last
-    return next((value for value in (step, last) if isinstance(value, Unknown) and value != NOT_READ), None)
+    saved = row.get("checkpoint_step")
+    if isinstance(saved, int):
+        return saved >= last
+    return False if isinstance(saved, Absent) else UNSAVED
 
 
 def _advanced(links: Sequence[Subject], series: Mapping[Ref, Series]) -> FactValue | None:
-    """True when the newest link that has run came to a later step than the link before; absent with one such link."""
+    """True when the newest link that has run came to a later step than the link before; absent with one such link.
+
+    A link goes on from a checkpoint and makes some steps again: while it runs, that it is not further yet says nothing.
+    """
     ran = [link for link in links if isinstance(link.get("started"), int | float)]
     if not any(link.ref in series or isinstance(link.get("step"), int) for link in ran):
         return None
     if len(ran) < 2:
         return ABSENT
-    newest = [_newest(link, series.get(link.ref)) for link in ran[-2:]]
-    unread = next((step for step in newest if not isinstance(step, int)), None)
-    if unread is not None:
-        return unread
-    before, after = newest
-    assert isinstance(before, int) and isinstance(after, int)
-    return after > before
+    before, after = (_newest(link, series.get(link.ref)) for link in ran[-2:])
+    if isinstance(before, int) and isinstance(after, int) and after > before:
+        return True
+    if ran[-1].get("state") not in TERMINAL:
+        return NOT_YET if isinstance(after, int) else after
+    return next((step for step in (before, after) if not isinstance(step, int)), False)
 
 
 def _newest(link: Subject, series: Series | None) -> FactValue:

@@ -191,6 +191,7 @@ def _read(
     memo = LogMemo(
         found.path, found.source, stat.device, stat.inode, until, started, carried, from_start,
         heartbeats=clean, searched=searched, causes=encode(causes),
+        numbers=kept.numbers if kept is not None else {},
     )  # fmt: skip
     quotes = _quotes(reading, matchers)
     return LogReading(
@@ -275,11 +276,15 @@ def _pattern_facts(lines: Mapping[str, LineMemo], matchers: Sequence[Matcher], *
 
 def more_faults(
     facts: Mapping[str, FactValue], lines: Sequence[Line], matchers: Sequence[Matcher], zone: ZoneInfo
-) -> dict[str, FactValue]:
-    """The job's fault facts with what `lines` of another file add; nothing when they hold no fault."""
+) -> dict[str, tuple[FactValue, str]]:
+    """The job's fault facts with what `lines` of another file add, each with the last line that tells it.
+
+    Nothing when they hold no fault.
+    """
     before = facts.get("fault_lines")
     counts = dict(before) if isinstance(before, Mapping) else {}
-    added: dict[str, FactValue] = {}
+    added: dict[str, tuple[FactValue, str]] = {}
+    last = Line("", -1)
     for matcher in matchers:
         if matcher.pattern.kind != "fault":
             continue
@@ -290,11 +295,13 @@ def more_faults(
         known = facts.get(f"lines.{name}.count")
         total = len(found) + (known.sure if isinstance(known, Interval) else known if isinstance(known, int) else 0)
         counts[name] = total
-        # Of the other file only the lines near the last output were read.
-        added[f"lines.{name}.count"] = Interval(total, None)
         line, fields = found[-1]
+        last = max(last, line, key=lambda one: one.position)
+        # Of the other file only the lines near the last output were read.
+        told: dict[str, FactValue] = {"count": Interval(total, None)}
         moment = printed_time(line.text, zone)
         if moment is not None:
-            added[f"lines.{name}.time"] = moment
-        added |= {f"lines.{name}.{field}": value for field, value in fields.items()}
-    return {**added, "fault_lines": MappingProxyType(counts)} if added else {}
+            told["time"] = moment
+        told |= fields
+        added |= {f"lines.{name}.{part}": (value, line.text) for part, value in told.items()}
+    return {**added, "fault_lines": (MappingProxyType(counts), last.text)} if added else {}
