@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sweeprules.engine.language.ast import Policy
     from sweeprules.store.db import Store
 
-Words = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
 MOST = 200
 """Words that are offered: a shell shows no more in any useful way."""
 _MAX_HELP = 80

@@ -56,8 +56,9 @@ def _rules(schema: Schema, policy: Policy, catalogue: Catalogue) -> None:
     defs["right"] = _or_words(defs["right"], [f"${one}" for one in sorted(policy.params)])
     settable = {f.name: f for kind in catalogue.kinds.values() for f in kind.fields.values() if f.settable}
     defs["assignments"]["properties"] = {name: _described(spec, "the subject") for name, spec in settable.items()}
-    schema["properties"]["routes"]["properties"] = {name: _as_route(schema) for name in actions}
-    schema["properties"]["decide"]["properties"] = {name: _as_choice(schema) for name in sorted(policy.decide)}
+    for section, words in (("routes", actions), ("decide", sorted(policy.decide))):
+        part = schema["properties"][section]
+        part["properties"] = {name: dict(part["additionalProperties"]) for name in words}
 
 
 def _conditions(policy: Policy, catalogue: Catalogue) -> Iterator[tuple[str, Schema]]:
@@ -112,14 +113,6 @@ def _described(spec: FieldDef, where: str) -> Schema:
 
 def _steps(policy: Policy, catalogue: Catalogue) -> set[str]:
     return {*catalogue.kinds["step"].fields, *policy.metrics}
-
-
-def _as_route(schema: Schema) -> Schema:
-    return dict(schema["properties"]["routes"]["additionalProperties"])
-
-
-def _as_choice(schema: Schema) -> Schema:
-    return dict(schema["properties"]["decide"]["additionalProperties"])
 
 
 # ---------------------------------------------------------------- rule tests

@@ -9,8 +9,6 @@ from sweeprules.engine.catalogue import FieldDef, KindDef
 from sweeprules.engine.facts import ABSENT, FactValue, Value
 from sweeprules.engine.testwriting import value
 
-_SINGLE = frozenset({"job", "run", "cluster", "sweep", "filesystem", "credential"})
-"""Kinds that a test about a job gives under their own name; of steps it gives a list."""
 _WIDTH = 56
 _IN_BUCKET: dict[str, dict[str, FactValue]] = {
     "rl": {"bucket": "rl", "flavour": "agentic", "name": "rl__a2-8B"},

@@ -10,6 +10,7 @@ from sweeprules.cli import marks
 from sweeprules.cli.held import HOLDS, to_data
 from sweeprules.cli.reads import relations
 from sweeprules.cli.sweep import Start, Swept
+from sweeprules.collectors.prior import COLLECTORS
 from sweeprules.handoffs.identity import path_of
 from sweeprules.store.cassette import MAX_FILE, Cassette
 from sweeprules.store.codec import Json
@@ -71,7 +72,7 @@ def keep(store: Store, state: Path, start: Start, swept: Swept) -> None:
             verdicts=swept.verdicts,
             rows=swept.rows,
             prior_site={
-                "collectors": swept.prior.to_data(),
+                COLLECTORS: swept.prior.to_data(),
                 HOLDS: to_data(swept.held),
                 marks.STEPS: marks.to_data(swept.marks),
             },

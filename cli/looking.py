@@ -19,7 +19,7 @@ from sweeprules.cli.loading import Loaded
 from sweeprules.cli.starting import replay_start, with_engine
 from sweeprules.cli.sweep import Looked, Start, Swept, look
 from sweeprules.cli.worlds import suspects_by_cluster
-from sweeprules.collectors.prior import Prior
+from sweeprules.collectors.prior import COLLECTORS, Prior
 from sweeprules.engine.evaluate.reuse import gist, reading
 from sweeprules.engine.facts import Ref, World
 from sweeprules.engine.holds import Held
@@ -77,8 +77,8 @@ class Reader:
         started = time.monotonic()
         try:
             start = with_engine(replay_start(loaded, self.tape, started + PATIENCE), NATIVE)
-            Prior.from_data(start.before.site.get("collectors") or {})  # type: ignore[arg-type]
-            holds: Any = start.before.site.get(held.HOLDS) or {}
+            Prior.from_data(start.before.document(COLLECTORS))
+            holds = start.before.document(held.HOLDS)
             held.from_data(holds)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             # The prior state is a document that anyone may have written; what reads it says so in all these ways.
@@ -144,7 +144,7 @@ def keep_live(worlds: Worlds, cassette: bytes, start: Start, swept: Swept) -> No
     if not swept.repeatable:
         return
     last = start.before.last
-    holds: Any = start.before.site.get(held.HOLDS) or {}
+    holds = start.before.document(held.HOLDS)
     world = _anyones(swept.world)
     seen = Seen(start.id, start.now, last.id if last is not None else "", start.chosen, holds, world)
     keep(worlds, key_of(cassette, site_key(start.loaded)), seen)

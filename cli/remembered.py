@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sweeprules.cli import held, marks
-from sweeprules.collectors.prior import Prior
+from sweeprules.collectors.prior import COLLECTORS, Prior
 from sweeprules.store.errors import StoreError
 from sweeprules.store.kept import StartingPoint
 
@@ -18,10 +16,9 @@ def check_remembered(before: StartingPoint, where: str) -> None:
 
     Nothing of it is passed over: without what was held and seen before, a sweep would tell of things as new.
     """
-    site: Any = before.site
-    for name, read in (("collectors", Prior.from_data), (held.HOLDS, held.from_data), (marks.STEPS, marks.from_data)):
+    for name, read in ((COLLECTORS, Prior.from_data), (held.HOLDS, held.from_data), (marks.STEPS, marks.from_data)):
         try:
-            read(site.get(name) or {})
+            read(before.document(name))
         except _UNREADABLE as error:
             said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
             raise StoreError(

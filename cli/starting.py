@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sweeprules.cli.deciding import Engine, choose_engine
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.sweep import Start
-from sweeprules.collectors.prior import Prior
+from sweeprules.collectors.prior import COLLECTORS, Prior
 from sweeprules.collectors.transport.command import Transport
 from sweeprules.collectors.transport.connect import transport_for
 from sweeprules.collectors.transport.replay import ReplayTransport
@@ -102,7 +102,7 @@ def replay_start(loaded: Loaded, tape: Cassette, deadline: float, fault: str = "
 
 def _prior_of(tape: Cassette) -> Prior:
     site = cast("Mapping[str, Any]", tape.prior.get("site") or {})
-    return Prior.from_data(site.get("collectors") or {})
+    return Prior.from_data(site.get(COLLECTORS) or {})
 
 
 def _of(observations: Iterable[Observation], cluster: str) -> list[Observation]:

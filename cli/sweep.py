@@ -22,7 +22,7 @@ from sweeprules.collectors import outside
 from sweeprules.collectors.gather import Gathered, gather_first, gather_suspects, gathered_nothing
 from sweeprules.collectors.normalise import Normalised, normalise
 from sweeprules.collectors.numbers import Told, with_memos
-from sweeprules.collectors.prior import ClusterMemo, Prior
+from sweeprules.collectors.prior import COLLECTORS, ClusterMemo, Prior
 from sweeprules.collectors.remember import remember
 from sweeprules.collectors.transport.allow import CommandRefused
 from sweeprules.collectors.transport.command import Transport
@@ -165,7 +165,7 @@ def look(start: Start) -> Looked:
 
 
 def _prior(start: Start) -> Prior:
-    prior = Prior.from_data(start.before.site.get("collectors") or {})  # type: ignore[arg-type]
+    prior = Prior.from_data(start.before.document(COLLECTORS))
     if start.since is None:
         return prior
     memos = {
@@ -267,7 +267,7 @@ def _world(start: Start, seen: list[_Seen], prior: Prior) -> tuple[World, dict[R
     signatures = {k: v for one in seen if one.normalised for k, v in one.normalised.signatures.items()}
     printed = {k: v for one in seen if one.normalised for k, v in one.normalised.printed.items()}
     joined, told = worlds.joined(subjects, buckets, prior, signatures, printed, start.loaded)
-    marks = marking.from_data(start.before.site.get(marking.STEPS))  # type: ignore[arg-type]
+    marks = marking.from_data(start.before.document(marking.STEPS))
     return worlds.connect(joined, head, start.before, marks), buckets, told
 
 
@@ -350,7 +350,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
 
 def _held_before(start: Start) -> Held:
     """What rules had held when the sweep began. Raises ValueError for a document of another version."""
-    return held.from_data(start.before.site.get(held.HOLDS))  # type: ignore[arg-type]
+    return held.from_data(start.before.document(held.HOLDS))
 
 
 def held_states(before: Held, truths: Truths, now: float, sweep_id: str, keep: float) -> Held:
@@ -363,7 +363,7 @@ def _marks_after(start: Start, world: World, decided: Decided, whole: frozenset[
     """The newest steps of jobs for the next sweeps."""
     seen = newest_seen(start.loaded.policy, world, decided.truths)
     jobs = {subject.ref.key for subject in world.of_kind("job") if subject.judged}
-    before = marking.from_data(start.before.site.get(marking.STEPS))  # type: ignore[arg-type]
+    before = marking.from_data(start.before.document(marking.STEPS))
     return marking.advance(before, {ref.key: step for ref, step in seen.items()}, jobs, whole)
 
 

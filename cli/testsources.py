@@ -91,7 +91,7 @@ class CassetteReader:
             site = replace(own, site=replace(own.site, records=load.site.records))
             loaded = replace(self._loaded, load=site, policy=policy)
             start = with_engine(replay_start(loaded, tape, time.monotonic() + PATIENCE), "native")
-            return Recorded(sweep(start).world, held.from_data(start.before.site.get(held.HOLDS)))  # type: ignore[arg-type]
+            return Recorded(sweep(start).world, held.from_data(start.before.document(held.HOLDS)))
         except StoreError as error:
             raise Unreadable(f"{name} {error.what}", error.hint) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -10,6 +10,7 @@ from itertools import takewhile
 from types import MappingProxyType
 
 from sweeprules.cli.cadence import ALIKE, CADENCE
+from sweeprules.cli.cadence import value as parameter
 from sweeprules.cli.choosing import BUCKET, suspecting
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.marks import Marks, chain
@@ -19,7 +20,6 @@ from sweeprules.collectors.prior import Prior, SignatureMemo
 from sweeprules.collectors.slurm.links import join_links
 from sweeprules.collectors.steps import with_numbers, with_steps
 from sweeprules.engine.evaluate.native import evaluate_part
-from sweeprules.engine.evaluate.params import Place, param_value
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.evaluate.verdict import suspects
 from sweeprules.engine.facts import ABSENT, NOT_APPLICABLE, FactValue, Ref, Relation, Source, Subject, Unknown, World
@@ -133,15 +133,7 @@ def joined(
 
 def alike_elapsed(policy: Policy, cluster: str, bucket: str) -> FactValue:
     """How far the elapsed times of deaths may differ that are alike: the policy's word for a cluster and a bucket."""
-    return _worth(policy, ALIKE, cluster or UNREAD, bucket or UNREAD)
-
-
-def _worth(policy: Policy, name: str, cluster: FactValue, bucket: FactValue) -> FactValue:
-    """What a parameter that the pipeline reads is worth; unknown where the policy has none of that name."""
-    param = policy.params.get(name)
-    if param is None:
-        return Unknown("not-read", f"the policy has no parameter {name}")
-    return param_value(param, Place(UNREAD, (), cluster, bucket))
+    return parameter(policy, ALIKE, cluster or UNREAD, bucket or UNREAD)
 
 
 def _kept_buckets(subjects: Iterable[Subject], prior: Prior) -> dict[Ref, str]:
@@ -188,7 +180,7 @@ def _cadence(bucket: str | None, cluster: FactValue | None, policy: Policy) -> d
     if bucket is None or CADENCE not in policy.params:
         why = "the bucket is unknown" if bucket is None else f"the policy has no parameter {CADENCE}"
         return {"cadence": Unknown("not-read", why), "cadence_source": Unknown("not-read", why)}
-    value = _worth(policy, CADENCE, cluster if cluster is not None else UNREAD, bucket)
+    value = parameter(policy, CADENCE, cluster if cluster is not None else UNREAD, bucket)
     return {"cadence": value, "cadence_source": "default"}
 
 

@@ -9,6 +9,9 @@ from typing import Any
 from sweeprules.collectors.gaps import CadenceMemo, Gaps, decode_history, encode_history
 from sweeprules.collectors.progress import ProgressMemo
 
+COLLECTORS = "collectors"
+"""The name of the document in the store's prior state."""
+
 
 @dataclass(frozen=True, slots=True)
 class LineMemo:

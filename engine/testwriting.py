@@ -57,6 +57,7 @@ def reads(policy: Policy) -> Reads:
 
 
 def paths(node: object) -> Iterator[Path]:
+    """Every path that stands in a part of a policy: a value of the language, or tuples and mappings of them."""
     if isinstance(node, Path):
         yield node
     elif isinstance(node, Mapping):

@@ -70,6 +70,16 @@ class StartingPoint:
     since: Since = field(default_factory=dict)
     older: tuple[tuple[Subject, ...], ...] = ()
 
+    def document(self, name: str) -> Mapping[str, Any]:
+        """What earlier sweeps left for the whole site under a name; empty where there is nothing.
+
+        Raises ValueError for what is no map: it is not of this version.
+        """
+        found = self.site.get(name) or {}
+        if not isinstance(found, Mapping):
+            raise ValueError(f"what was kept under {name!r} is no map")
+        return found
+
     def to_json(self) -> dict[str, Json]:
         """The whole as one JSON document, for a cassette."""
         return {
