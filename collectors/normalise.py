@@ -21,7 +21,7 @@ from sweeprules.collectors.prior import JobMemo, LogMemo, SignatureMemo
 from sweeprules.collectors.slurm.jobs import BEFORE_START, Job, source
 from sweeprules.collectors.slurm.queue import active_before, is_gone
 from sweeprules.collectors.slurm.states import FAILED, TERMINAL
-from sweeprules.collectors.suspects import causes_near, lines_near
+from sweeprules.collectors.suspects import WorkerLog, causes_near, lines_near
 from sweeprules.engine.facts import (
     ABSENT,
     NOT_READ,
@@ -34,6 +34,7 @@ from sweeprules.engine.facts import (
     Unknown,
 )
 from sweeprules.engine.language.ast import Pattern
+from sweeprules.engine.observation import Observation
 
 KEEP_GONE = 3
 """Sweeps for which a job that ended without a record keeps its row (catalogue e.2)."""
@@ -122,8 +123,8 @@ class _Jobs:
         key = f"{self.cluster}:{job_id}"
         reading = self._log(job_id, facts, memo, sources)
         facts |= reading.facts
-        facts |= self._elsewhere(job_id, facts)
-        facts |= self._first_error(job_id, facts, reading)
+        facts |= self._elsewhere(job_id, facts, sources)
+        facts |= self._first_error(job_id, facts, reading, sources)
         if facts.get("state") == "RUNNING":
             facts["phase"] = read_phase(facts, reading)
         facts |= {
@@ -179,31 +180,44 @@ class _Jobs:
             }
         return reading
 
-    def _elsewhere(self, job_id: str, facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
+    def _elsewhere(
+        self, job_id: str, facts: Mapping[str, FactValue], sources: dict[str, Source]
+    ) -> dict[str, FactValue]:
         """Fault lines in other files: of its workers near the last output, of its launcher when it left no log."""
-        lines: list[Line] = []
-        mtime = facts.get("log.mtime")
-        for log in self.gathered.workers.get(job_id, ()):
-            moment = float(mtime) if isinstance(mtime, int | float) else log.stat.mtime
-            lines.extend(lines_near(log, moment, self.zone))
+        files: list[tuple[Observation, Sequence[Line]]] = [
+            (log.observation, lines_near(log, _last_output(facts, log), self.zone))
+            for log in self.gathered.workers.get(job_id, ())
+        ]
         launcher = self.gathered.launchers.of_job(job_id.partition("_")[0])
         if launcher is not None and facts.get("log.exists") is ABSENT and facts.get("state") in FAILED:
-            lines.extend(launcher.lines)
-        return more_faults(facts, lines, self.matchers, self.zone)
+            files.append((launcher.observation, launcher.lines))
+        added: dict[str, FactValue] = {}
+        for observation, lines in files:
+            told = more_faults({**facts, **added}, lines, self.matchers, self.zone)
+            added |= {name: value for name, (value, _) in told.items()}
+            sources |= {name: source(observation, line) for name, (_, line) in told.items()}
+        return added
 
-    def _first_error(self, job_id: str, facts: Mapping[str, FactValue], reading: LogReading) -> dict[str, FactValue]:
+    def _first_error(
+        self, job_id: str, facts: Mapping[str, FactValue], reading: LogReading, sources: dict[str, Source]
+    ) -> dict[str, FactValue]:
         """The first real cause over the job's log and those of its workers near the last output, if these were read."""
         workers = self.gathered.workers.get(job_id, ())
         if not workers or reading.causes is None:
             return {}
-        mtime = facts.get("log.mtime")
-        near = [
-            causes_near(
-                log, float(mtime) if isinstance(mtime, int | float) else log.stat.mtime, self.matchers, self.zone
-            )
-            for log in workers
-        ]
-        return first_error_facts((reading.causes, *near), whole=reading.whole)
+        near = [causes_near(log, _last_output(facts, log), self.matchers, self.zone) for log in workers]
+        found = first_error_facts((reading.causes, *near), whole=reading.whole)
+        if not reading.causes.summary:
+            # Only a worker's log holds the table, if any does.
+            for log, causes in zip(workers, near, strict=True):
+                if causes.summary:
+                    sources["elastic_summary"] = source(log.observation)
+                    break
+        winner = next((log for log in workers if log.path == found["first_error.path"]), None)
+        if winner is not None:
+            where = source(winner.observation)
+            sources |= {name: where for name in found if name.startswith("first_error.")}
+        return found
 
     def _signature(self, job_id: str, facts: Mapping[str, FactValue], reading: LogReading) -> FactValue:
         if facts.get("state") not in TERMINAL:
@@ -216,6 +230,12 @@ class _Jobs:
             return Unknown(Reason.NOT_READ, "neither the log nor the exit was read")
         self.signatures[f"{self.cluster}:{job_id}"] = memo
         return signature_text(memo)
+
+
+def _last_output(facts: Mapping[str, FactValue], log: WorkerLog) -> float:
+    """When the job last wrote to its log, epoch seconds; where that is not known, when this worker did."""
+    mtime = facts.get("log.mtime")
+    return float(mtime) if isinstance(mtime, int | float) else log.stat.mtime
 
 
 def _quoted(name: str, quotes: Mapping[str, str]) -> str:

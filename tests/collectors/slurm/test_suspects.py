@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
 from sweeprules.collectors.gather import gather_suspects
 from sweeprules.collectors.normalise import normalise
-from sweeprules.engine.facts import Interval, Ref
+from sweeprules.engine.facts import ABSENT, Interval, Ref, Subject
 from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, job
 from tests.collectors.slurm.sweeps import PATTERNS, sweep
 
@@ -83,3 +84,46 @@ def test_a_workers_log_may_hold_the_first_error():
     subjects, _ = looked({"/w/rl__x_914214_rayw3.out": FakeFile(NEAR, SILENT, 3)})
     told = subjects["leonardo:914214"]
     assert (told.get("first_error.type"), told.get("first_error.path")) == ("watchdog", "/w/rl__x_914214_rayw3.out")
+
+
+def read_from(subject: Subject, *names: str) -> set[str]:
+    """The files that the sources of some facts name."""
+    return {shlex.split(subject.sources[name].command)[-1] for name in names}
+
+
+FIRST_ERROR = tuple(f"first_error.{part}" for part in ("rank", "type", "message", "path", "position", "time"))
+FAULT = ("fault_lines", "lines.watchdog.count", "lines.watchdog.time")
+TABLE = b"Root Cause (first observed failure):\n"
+MAIN, WORKER, OTHER = "/w/rl__x-914214.out", "/w/rl__x_914214_rayw3.out", "/w/rl__x_914214_rayw4.out"
+
+
+def test_what_a_workers_log_tells_names_that_log():
+    subjects, _ = looked({WORKER: FakeFile(NEAR + TABLE, SILENT, 3), OTHER: FakeFile(BAR, SILENT, 4)})
+    told = subjects["leonardo:914214"]
+    assert told.get("elastic_summary") is True
+    assert read_from(told, *FIRST_ERROR, *FAULT, "elastic_summary") == {WORKER}
+    assert {told.sources[name].line for name in FAULT} == {NEAR.decode().strip()}
+    assert read_from(told, "lines.bar.n", "heartbeats_only") == {MAIN}
+
+
+def test_of_two_workers_the_earlier_error_names_its_log():
+    later = NEAR.replace(b"01:31", b"01:32")
+    subjects, _ = looked({WORKER: FakeFile(later, SILENT, 3), OTHER: FakeFile(NEAR, SILENT, 4)})
+    told = subjects["leonardo:914214"]
+    assert told.get("lines.watchdog.count") == Interval(2, None)
+    assert (told.get("first_error.path"), read_from(told, *FIRST_ERROR)) == (OTHER, {OTHER})
+
+
+def test_what_the_jobs_own_log_told_first_names_it():
+    fault = FakeFile(NEAR.replace(b"01:31", b"01:20") + TABLE + BAR, SILENT, 1)
+    subjects, _ = looked({MAIN: fault, WORKER: FakeFile(NEAR + TABLE, SILENT, 3)})
+    told = subjects["leonardo:914214"]
+    assert told.get("first_error.path") == MAIN
+    assert read_from(told, *FIRST_ERROR, "elastic_summary") == {MAIN}
+
+
+def test_without_any_error_the_jobs_own_log_says_so():
+    subjects, _ = looked({WORKER: FakeFile(BAR, SILENT, 3)})
+    told = subjects["leonardo:914214"]
+    assert {told.get(name) for name in FIRST_ERROR} == {ABSENT}
+    assert read_from(told, *FIRST_ERROR, *FAULT, "elastic_summary") == {MAIN}
