@@ -56,24 +56,23 @@ class Worlds:
     def get(self, key: str) -> tuple[dict[str, Json], World] | None:
         """The document and the world that were put there; None when they are not, or not as they were written."""
         try:
-            head = load(read_bounded(self._path(key, _HEAD), MAX_FILE))
-            if not isinstance(head, dict) or not isinstance(name := head.get("world"), str):
-                return None
-            world = self._world(name)
+            name, document = _opened(read_bounded(self._path(key, _HEAD), MAX_FILE), key)
+            return document, self._world(name)
         except (StoreError, CodecError):
             return None
-        document = head.get("head")
-        return (document, world) if isinstance(document, dict) else None
 
     def put(self, key: str, head: Mapping[str, Json], world: World) -> World:
         """Keep a world, and return it as `get` will give it. One that can not be kept is not: it is made again."""
         data = pack(world)
         name = hashlib.sha256(data).hexdigest()
         if self._last is None or self._last[0] != name:
-            self._last = (name, unpack(data))
+            try:
+                self._last = (name, unpack(data))
+            except CodecError:  # larger than is ever read back
+                return world
         with contextlib.suppress(StoreError):
             write_atomic(self._path(name, _WORLD), data)
-            write_atomic(self._path(key, _HEAD), dump({"world": name, "head": dict(head)}))
+            write_atomic(self._path(key, _HEAD), _sealed(key, name, head))
         return self._last[1]
 
     def prune(self, most: int = KEPT_BYTES) -> None:
@@ -104,6 +103,25 @@ class Worlds:
 
 
 # ---------------------------------------------------------------- the form
+
+
+def _sealed(key: str, name: str, head: Mapping[str, Json]) -> bytes:
+    return dump({"seal": _seal(key, name, head), "world": name, "head": dict(head)})
+
+
+def _seal(key: str, name: str, head: Mapping[str, Json]) -> str:
+    return hashlib.sha256(dump([key, name, dict(head)])).hexdigest()
+
+
+def _opened(data: bytes, key: str) -> tuple[str, dict[str, Json]]:
+    """The name of the world and the document that were sealed under this key. Raises `CodecError` for anything else."""
+    try:
+        match load(data):
+            case {"world": str(name), "head": dict(head), "seal": seal} if seal == _seal(key, name, head):
+                return name, head
+    except (ValueError, RecursionError) as error:
+        raise CodecError(f"not what a key leads to: {error}") from error
+    raise CodecError("not what this key leads to")
 
 
 class _Table:
@@ -154,9 +172,12 @@ def unpack(data: bytes) -> World:
     """What `pack` wrote. Raises `CodecError` for anything else."""
     try:
         document, numbers = _parts(data)
-        return World(dict(_subjects(document, numbers)))
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        subjects = dict(_subjects(document, numbers))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise CodecError(f"not a kept world: {error}") from error
+    if len(subjects) != len(document["subjects"]):
+        raise CodecError("not a kept world: a subject stands in it twice")
+    return World(subjects)
 
 
 def _parts(data: bytes) -> tuple[dict[str, Any], Sequence[int]]:
@@ -185,9 +206,11 @@ _PLAIN = frozenset({str, int, float, bool})
 def _subjects(document: Mapping[str, Any], numbers: Sequence[int]) -> Iterator[tuple[Ref, Subject]]:
     value = [row if type(row) in _PLAIN else decode_fact(row) for row in document["values"]].__getitem__
     relation = [decode_relation(row) for row in document["relations"]].__getitem__
-    shapes = [tuple(row) for row in document["shapes"]]
+    shapes = [_shape(row) for row in document["shapes"]]
     at = 0
     for kind, key, judged in document["subjects"]:
+        if (type(kind), type(key), type(judged)) != (str, str, bool):
+            raise CodecError("a subject has a kind, a key, and whether it is judged")
         names, around = shapes[numbers[at]], shapes[numbers[at + 1]]
         middle = at + 2 + len(names)
         end = middle + len(around)
@@ -198,3 +221,10 @@ def _subjects(document: Mapping[str, Any], numbers: Sequence[int]) -> Iterator[t
         at = end
     if at != len(numbers):
         raise CodecError("something follows the last subject")
+
+
+def _shape(row: Sequence[object]) -> tuple[str, ...]:
+    names = [name for name in row if isinstance(name, str)]
+    if len({*names}) != len(row):
+        raise CodecError("a shape is of names, each once")
+    return tuple(names)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import zlib
 from pathlib import Path
 
 import pytest
@@ -22,8 +24,9 @@ from sweeprules.engine.facts import (
     Unknown,
     World,
 )
+from sweeprules.store import worlds as worlds_module
 from sweeprules.store.codec import CodecError
-from sweeprules.store.worlds import Worlds, pack, unpack
+from sweeprules.store.worlds import VERSION, Worlds, pack, unpack
 
 JOB, RUN = Ref("job", "a:1"), Ref("run", "a:1")
 SCALARS = st.booleans() | st.integers() | st.floats() | st.text()
@@ -85,6 +88,66 @@ def test_a_kept_world_is_found_again_and_a_damaged_one_is_made_again(tmp_path: P
     assert Worlds(tmp_path).get("key") is None
     path.unlink()
     assert Worlds(tmp_path).get("key") is None
+
+
+def test_what_leads_to_a_world_is_taken_only_as_it_was_written_for_its_key(tmp_path: Path) -> None:
+    Worlds(tmp_path).put("key", {"now": 12}, SMALL)
+    path = tmp_path / "key.seen"
+    written = path.read_bytes()
+    (tmp_path / "other.seen").write_bytes(written)
+    assert Worlds(tmp_path).get("other") is None
+    for wrong in (
+        *(written[:-1], written.replace(b'"now":12', b'"now":13'), b"", b"[]", b"{}", b"\xff", b"[" * 100_000),
+        b'{"head":{},"world":"a\\u0000b"}',
+        b'{"head":{"now":NaN},"world":"a","seal":"b"}',
+    ):
+        path.write_bytes(wrong)
+        assert Worlds(tmp_path).get("key") is None
+    path.write_bytes(written)
+    assert Worlds(tmp_path).get("key") is not None
+
+
+def packed(document: object, *numbers: int) -> bytes:
+    """What a foreign writer of the same form would make of a document and its numbers."""
+    text = json.dumps(document).encode()
+    start = pack(SMALL).index(b"\n") + 1
+    body = len(text).to_bytes(8, "little") + text + b"".join(number.to_bytes(4, "little") for number in numbers)
+    return pack(SMALL)[:start] + zlib.compress(body)
+
+
+def form(**parts: object) -> dict[str, object]:
+    whole = {"version": VERSION, "subjects": [["job", "a:1", True]], "shapes": [["state"], []]}
+    return {**whole, "values": ["RUNNING"], "relations": [], **parts}
+
+
+def test_the_form_holds_one_value_of_each_name_and_nothing_else() -> None:
+    assert gist(unpack(packed(form(), 0, 1, 0))) == gist(SMALL)
+    deep: object = "RUNNING"
+    for _ in range(600):
+        deep = [deep]
+    for wrong in (
+        *(packed(form(), 0, 1), packed(form(), 0, 1, 0, 0), packed(form(), 0, 9, 0), packed(form(), 0, 1, 9)),
+        packed(form(version=VERSION + 1), 0, 1, 0),
+        packed(form(subjects=[["job", 1, True]]), 0, 1, 0),
+        packed(form(subjects=[["job", "a:1", 1]]), 0, 1, 0),
+        packed(form(subjects=[["job", "a:1", True]] * 2), 0, 1, 0, 0, 1, 0),
+        packed(form(shapes=[[7], []]), 0, 1, 0),
+        packed(form(shapes=[["state", "state"], []]), 0, 1, 0, 0),
+        packed(form(values=[None]), 0, 1, 0),
+        packed(form(values=[deep]), 0, 1, 0),
+        packed({}, 0),
+        packed([], 0),
+    ):
+        with pytest.raises(CodecError):
+            unpack(wrong)
+
+
+def test_a_world_too_large_to_be_read_again_is_used_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds_module, "MAX_UNPACKED", 10)
+    assert Worlds(tmp_path).put("key", {}, SMALL) is SMALL
+    assert not [*tmp_path.iterdir()]
 
 
 def test_two_keys_that_came_to_one_world_share_it(tmp_path: Path) -> None:
