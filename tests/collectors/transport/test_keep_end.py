@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -84,14 +85,14 @@ def test_a_login_without_timeout(program: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", ["start", "end"])
-def test_only_what_may_be_read_is_sent_whichever_end_is_kept(keep: str) -> None:
+def test_only_what_may_be_read_is_sent_whichever_end_is_kept(keep: Literal["start", "end"]) -> None:
     for argv in (
         ("rm", "-rf", "--", "/w"),
         ("grep", "-r", "-F", "-e", "x", "--", "/w"),
         ("grep", "-e", "x", "--", "/w"),
     ):
         with pytest.raises(CommandRefused):
-            shell.script((Command(argv, keep=keep),), WORD, AllowList())  # type: ignore[arg-type]
+            shell.script((Command(argv, keep=keep),), WORD, AllowList())
 
 
 def test_the_text_differs_in_the_reader_alone() -> None:
@@ -105,8 +106,8 @@ def test_every_transport_sends_that_text(monkeypatch: pytest.MonkeyPatch, tmp_pa
     seen: list[bytes] = []
     real = shell.script
 
-    def kept(*words: object) -> bytes:
-        seen.append(real(*words))  # type: ignore[arg-type]
+    def kept(batch: Sequence[Command], word: str, allowed: AllowList) -> bytes:
+        seen.append(real(batch, word, allowed))
         return seen[-1]
 
     monkeypatch.setattr(shell, "script", kept)
@@ -126,7 +127,7 @@ class Heard:
     def __init__(self) -> None:
         self.batch: list[Command] = []
 
-    def call(self, login: str, batch: list[Command], deadline: float) -> Reply:
+    def call(self, login: str, batch: Sequence[Command], deadline: float) -> Reply:
         self.batch.extend(batch)
         return Reply(tuple(Answer(0.0, 0.0, exit=0) for _ in batch))
 
@@ -136,7 +137,7 @@ class Heard:
 
 def test_a_session_asks_for_the_same_end() -> None:
     heard = Heard()
-    session = Session("c", Reach("local", "here"), heard, soon())  # type: ignore[arg-type]
+    session = Session("c", Reach("local", "here"), heard, soon())
     session.ask((Command(("cat", "--", "/w/x"), timeout=9_999.0, keep="end"),))
     assert [one.keep for one in heard.batch] == ["end"]
 
