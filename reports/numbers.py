@@ -63,6 +63,11 @@ def is_number(value: FactValue) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def was_printed(value: FactValue) -> bool:
+    """True for a number that a run printed, one that is none among them: NaN is what it printed, not what is unread."""
+    return is_number(value) or (isinstance(value, Unknown) and value.reason == Reason.NAN)
+
+
 def cell(value: FactValue, show: Callable[[float], str] = number) -> str:
     """A fact as a table cell: `?` could not be read, `—` is not there, `NaN` was read and is no number."""
     match value:

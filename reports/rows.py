@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from sweeprules.engine.facts import (
 from sweeprules.engine.language.ast import Policy, Signal
 from sweeprules.engine.truth import UNKNOWN, Truth
 from sweeprules.engine.verdicts import Verdict
-from sweeprules.reports.numbers import is_number
+from sweeprules.reports.numbers import is_number, was_printed
 
 COLLAPSE = ("grad", "entropy", "log-ratio", "pass-rate")
 """The signals that the collapse of a run is counted in."""
@@ -94,7 +94,7 @@ def row_of(
         _one(job, "run", world),
         _one(job, "previous", world),
         _one(job, "tracker_row", world),
-        steps_of(links, world),
+        _one_of_each(printed_order),
         newest,
         _truths(newest, verdicts, signals),
     )
@@ -102,7 +102,11 @@ def row_of(
 
 def steps_of(links: Sequence[Subject], world: World) -> tuple[Subject, ...]:
     """The steps of a run over its links, one of each number, of the latest link and attempt, the lowest first."""
-    by_number = {_at(step): step for step in _steps(links, world)}
+    return _one_of_each(_steps(links, world))
+
+
+def _one_of_each(printed_order: Iterable[Subject]) -> tuple[Subject, ...]:
+    by_number = {_at(step): step for step in printed_order}
     return tuple(by_number[at] for at in sorted(by_number))
 
 
@@ -166,7 +170,7 @@ def filling(row: Row) -> bool:
     """Whether it is proved that the run made no train step yet: a step that could not be read is no proof."""
     if not row.running or row.newest is not None or any(_stepped(link) for link in row.links):
         return False
-    if is_number(row.get("loss")) or is_number(row.get("grad_norm")):
+    if was_printed(row.get("loss")) or was_printed(row.get("grad_norm")):
         return False
     step, rung = row.get("step"), row.get("bringup_rung")
     rising = isinstance(rung, str) and rung != "first-step"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sweeprules.engine.facts import Absent, FactValue
 from sweeprules.reports.clean import one_line
-from sweeprules.reports.numbers import cell, is_number, number, pair, percent
+from sweeprules.reports.numbers import cell, number, pair, percent, was_printed
 from sweeprules.reports.rows import Row, filling, metric, printed, step_of, total_of
 from sweeprules.reports.trend import bringup, checkpoint, collapse, head, malformed, next_link, said, slope, tail
 from sweeprules.reports.words import UNREAD, duration
@@ -17,8 +17,8 @@ SFT_COLUMNS = ("Job", "Step", "Loss", "Grad Norm", "Trend")
 _POLE_LEAST = 2
 """Cells from which on one can be the longest."""
 _SHOWN_TAGS = ("ablation", "a1", "a2", "a3", "debug", "smoke", "131k")
-_BUDGET = re.compile(r"(?<![0-9A-Za-z.])\d+(?:\.\d+)?e\d+(?![0-9A-Za-z])")
-_SIZE = re.compile(r"(?<![0-9A-Za-z.])\d+(?:\.\d+)?[bB](?![0-9A-Za-z])")
+_BUDGET = re.compile(r"(?<![0-9A-Za-z.])[0-9]+(?:\.[0-9]+)?e[0-9]+(?![0-9A-Za-z])")
+_SIZE = re.compile(r"(?<![0-9A-Za-z.])[0-9]+(?:\.[0-9]+)?[bB](?![0-9A-Za-z])")
 
 
 def job_cell(row: Row, *, name: str | None = None, extra: str = "") -> str:
@@ -46,7 +46,7 @@ def rl_row(row: Row) -> list[str]:
         "log r": metric(row, "log_ratio_mean", "tis_log_ratio"),
     }
     if filling(row):
-        values = {name: value if is_number(value) else Absent() for name, value in values.items()}
+        values = _none_due(values)
     step, total = step_of(row), total_of(row)
     trend = said(
         [
@@ -63,6 +63,11 @@ def rl_row(row: Row) -> list[str]:
     return [job_cell(row, extra=_tags(row)), pair(step, total), *(cell(v) for v in values.values()), trend]
 
 
+def _none_due(values: Mapping[str, FactValue]) -> dict[str, FactValue]:
+    """The values of a run without a train step: what it did not print is not there yet."""
+    return {name: value if was_printed(value) else Absent() for name, value in values.items()}
+
+
 def _behind_step(step: FactValue, total: FactValue) -> dict[str, FactValue]:
     """The values that the step's cell shows: without a step it shows no total."""
     return {"step": step} if isinstance(step, Absent) else {"step": step, "max step": total}
@@ -71,8 +76,8 @@ def _behind_step(step: FactValue, total: FactValue) -> dict[str, FactValue]:
 def sft_row(row: Row) -> list[str]:
     """The cells under `SFT_COLUMNS`."""
     values: dict[str, FactValue] = {"loss": printed(row, "loss"), "grad norm": printed(row, "grad_norm")}
-    if row.state == "PENDING" or filling(row):
-        values = {name: value if is_number(value) else Absent() for name, value in values.items()}
+    if filling(row) or (row.state == "PENDING" and row.newest is None):
+        values = _none_due(values)
     step, total = step_of(row), total_of(row)
     trend = said(
         [
@@ -147,7 +152,7 @@ def _long_pole(rows: Sequence[Row], open_names: set[str]) -> str:
     if not cohort:
         return f"{one_line(longest, 60)} ETA ~{duration(etas[longest])}{unread}"
     count = sum(_cohort(name) == cohort for name in open_names)
-    return f"{cohort} cells ({count}){unread}"
+    return f"{one_line(cohort, 60)} cells ({count}){unread}"
 
 
 def _cohort(name: str) -> str:

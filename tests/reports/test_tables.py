@@ -224,6 +224,18 @@ def test_a_run_whose_loss_is_known_is_under_way_even_where_its_step_is_not() -> 
     assert (row["Step"], row["Loss"]) == ("?/300", "0.61") and "bring-up" not in row["Trend"]
 
 
+def test_a_number_that_is_none_is_no_dash_however_early_it_was_printed() -> None:
+    early = job("a:1", "sft__a", step=Unknown("not-read"), phase="bring-up", loss=Unknown("nan"), grad_norm=ABSENT)
+    row = shown(early, "sft")
+    assert (row["Step"], row["Loss"], row["Grad Norm"]) == ("?/300", "NaN", "—") and "bring-up" not in row["Trend"]
+
+
+def test_a_run_that_waits_to_go_on_shows_what_its_last_step_printed() -> None:
+    last = step("a:1", 140, loss=Unknown("nan"), grad_norm=Unknown("cut"))
+    row = shown(with_steps(job("a:1", "sft__a", state="PENDING"), [last]), "sft", last)
+    assert (row["Loss"], row["Grad Norm"]) == ("NaN", "?") and row["Trend"].endswith("? grad norm: cut")
+
+
 def test_a_grid_counts_cells_and_not_copies(document: dict[str, Any]) -> None:
     rollup = next(table["rollup"] for table in document["tables"] if table["bucket"] == "sft")
     assert rollup == "grid: running 2 · pending-unique 1 · done 1 · long pole: 1e22 9.7B cells (2)"
