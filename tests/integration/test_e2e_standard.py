@@ -17,8 +17,6 @@ from tests.testbed.ssh import Logins
 
 FIRST_STAGE, SECOND_STAGE = 4, 4
 CHAIN = ("chain1", "chain2", "chain3")
-WINDOW = 5
-"""Steps before the one that is judged without which no signal of a collapse can be told."""
 LABELS = [spec.label for spec in JOBS]
 
 
@@ -89,12 +87,7 @@ def test_bucket_and_name(label: str, swept: Swept, standard_jobs: Submitted) -> 
 @pytest.mark.parametrize("label", LABELS)
 def test_flags_are_those_of_the_catalogue(label: str, swept: Swept, standard_jobs: Submitted) -> None:
     job = ids_of("chain1" if label in CHAIN else label, standard_jobs)[0]
-    flags = swept.sweep.flags(job)
-    step = swept.sweep.entry(job)["step"]
-    if label in CHAIN and step is not None and step <= WINDOW:
-        # The next link has just begun: no window is full, and nobody read how many trials pass.
-        flags = flags - {"evidence-missing"}
-    assert flags == flags_of(label, swept.before.states[job])
+    assert swept.sweep.flags(job) == flags_of(label, swept.before.states[job])
 
 
 def test_severities_and_causes(swept: Swept, standard_jobs: Submitted) -> None:
