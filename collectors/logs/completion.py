@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from sweeprules.collectors.logs.lines import Chunk, Line
@@ -54,13 +54,13 @@ class Completion:
 
     def then(self, later: Completion) -> Completion:
         """What two readings of one log say together."""
-        joined = Completion(
+        return Completion(
             _first(self.full, later.full),
             _first(self.saved, later.saved),
             _first(self.begun, later.begun),
             later.over if self.over is None else self.over,
+            self.trouble or later.trouble,
         )
-        return Completion(joined.full, joined.saved, joined.begun, joined.over, self.trouble or later.trouble)
 
 
 def read_completion(chunk: Chunk, before: Completion | None = None) -> Completion:
@@ -84,7 +84,7 @@ def read_completion(chunk: Chunk, before: Completion | None = None) -> Completio
     whole = here if before is None else before.then(here)
     if whole.done is None or whole.trouble is not None:
         return whole
-    return Completion(whole.full, whole.saved, whole.begun, whole.over, _trouble(chunk, whole.done))
+    return replace(whole, trouble=_trouble(chunk, whole.done))
 
 
 def _last_lines(chunk: Chunk, literal: bytes) -> Iterator[Line]:
