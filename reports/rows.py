@@ -173,7 +173,8 @@ def filling(row: Row) -> bool:
     if was_printed(row.get("loss")) or was_printed(row.get("grad_norm")):
         return False
     step, rung = row.get("step"), row.get("bringup_rung")
-    rising = isinstance(rung, str) and rung != "first-step"
+    # In the part of a log that was not read, a step may follow the rung.
+    rising = isinstance(rung, str) and rung != "first-step" and row.get("log.cut") is not True
     return (
         isinstance(step, Absent)
         or is_number(step)

@@ -118,6 +118,7 @@ def test_a_run_without_a_step_stands_in_the_second_table(document: dict[str, Any
         {"step": Unknown("not-read"), "buffer_n": 35, "buffer_m": 64, "log.cut": Unknown("not-read")},
         {"step": Unknown("read-failed"), "bringup_rung": Unknown("read-failed")},
         {"step": 3, "bringup_rung": "mesh"},
+        {"step": Unknown("cut"), "bringup_rung": "mesh", "log.cut": True},
         {"step": Unknown("not-read"), "bringup_rung": "first-step"},
     ],
 )
