@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from docs.generator.pages import FOLDER, pages
 
 
@@ -14,7 +16,7 @@ def main() -> None:
             old.unlink()
     for name, text in found.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
-        print(f"docs/reference/{name}")  # noqa: T201
+        click.echo(f"docs/reference/{name}")
 
 
 main()

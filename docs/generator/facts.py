@@ -127,7 +127,7 @@ def _tests() -> Iterator[str]:
     yield f"A literal beside a field is `eq`. The release reads stage {RELEASE} of the catalogue."
     yield ""
     yield from table(
-        ("Type", "In words", "Right side", *("Tests",)),
+        ("Type", "In words", "Right side", "Tests"),
         ((code(one), worded(Type(one)), FORMS[one], codes(_on(one))) for one in TYPES),
     )
 
