@@ -16,6 +16,7 @@ from sweeprules.collectors.logs.lines import Chunk, Line, printed_time
 from sweeprules.collectors.logs.scan import Matcher, Scan, carry, line_counts, match_line, scan
 from sweeprules.collectors.logs.traces import Raised, tracebacks
 from sweeprules.collectors.prior import LineMemo, LogMemo
+from sweeprules.collectors.slurm.rows import first_line
 from sweeprules.engine.facts import ABSENT, Absent, FactValue, Interval, Reason, Unknown
 from sweeprules.engine.observation import Observation
 
@@ -152,9 +153,13 @@ def _data(found: FoundLog, tail: Tail | None) -> bytes | Unknown:
     if not observation.answered:
         return Unknown(Reason.READ_FAILED, observation.detail or str(observation.failure))
     if observation.exit != 0 and not observation.cut:
-        stderr = observation.stderr.decode("utf-8", "replace").strip()
-        return Unknown(Reason.READ_FAILED, stderr.partition("\n")[0][:200] or f"exit {observation.exit}")
+        return Unknown(Reason.READ_FAILED, complaint(observation))
     return observation.stdout
+
+
+def complaint(observation: Observation) -> str:
+    """What a command that failed said first, at most 200 characters; its exit when it said nothing."""
+    return first_line(observation.stderr.decode("utf-8", "replace")) or f"exit {observation.exit}"
 
 
 def _read(

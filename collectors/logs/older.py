@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sweeprules.collectors.logs import ask
-from sweeprules.collectors.logs.facts import AT_MOST, FoundLog
+from sweeprules.collectors.logs.facts import AT_MOST, FoundLog, complaint
 from sweeprules.collectors.logs.lines import Chunk, Pieces
 from sweeprules.collectors.prior import LogMemo
 from sweeprules.collectors.transport.command import Command
@@ -119,7 +119,7 @@ def older_pieces(older: Older) -> tuple[tuple[bytes, int], ...] | Unknown:
     if older.searched:
         return _searched(older)
     if not observation.answered or (observation.exit != 0 and not observation.cut):
-        return Unknown(Reason.READ_FAILED, _complaint(observation))
+        return Unknown(Reason.READ_FAILED, complaint(observation))
     data = observation.stdout[: older.until - older.start]
     begin = 0 if older.start == 0 else data.find(b"\n") + 1
     return ((data[begin:], older.start + begin),) if begin < len(data) and (begin or older.start == 0) else ()
@@ -129,7 +129,7 @@ def _searched(older: Older) -> tuple[tuple[bytes, int], ...] | Unknown:
     observation = older.observation
     # A search runs to its own end, however much is dropped: no cut explains a failure.
     if observation.answered and observation.exit not in (0, 1):
-        return Unknown(Reason.READ_FAILED, _complaint(observation))
+        return Unknown(Reason.READ_FAILED, complaint(observation))
     lines = observation.stdout.split(b"\n")
     # The first line may have lost its beginning, and its place with it; the last one may still be written.
     whole = lines[1 if observation.cut else 0 : -1]
@@ -141,11 +141,6 @@ def _searched(older: Older) -> tuple[tuple[bytes, int], ...] | Unknown:
     if not before and observation.cut:
         return Unknown(Reason.CUT, "the newest matches left no room for older ones")
     return before
-
-
-def _complaint(observation: Observation) -> str:
-    said = observation.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-    return said[:200] or f"exit {observation.exit}"
 
 
 def with_older(pieces: Iterable[tuple[bytes, int]], data: bytes, start: int, *, whole_start: bool) -> Chunk:
