@@ -253,8 +253,15 @@ def _suite(row: Row) -> str:
         parts.append(
             ", ".join(named[:_MOST_SCORES]) + (f" +{len(named) - _MOST_SCORES}" if len(named) > _MOST_SCORES else "")
         )
+    failed = {name: value for name, value in (("seeds", seeds), ("scores", scores)) if _failed(value)}
     unread = {"stage": stage} if isinstance(stage, Unknown) and row.state != "PENDING" else {}
-    return ", ".join([*parts, why_unread(unread)] if unread else parts)
+    parts += [why_unread({name: value}) for name, value in {**unread, **failed}.items()]
+    return ", ".join(part for part in parts if part)
+
+
+def _failed(value: FactValue) -> bool:
+    """Whether it was asked for and could not be read: what nobody asked for has no place in a note."""
+    return isinstance(value, Unknown) and value.reason != Reason.NOT_READ
 
 
 def _resumes(others: Sequence[Row]) -> str:

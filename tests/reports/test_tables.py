@@ -321,6 +321,11 @@ def test_a_standard_evaluation_shows_its_stage(document: dict[str, Any]) -> None
     assert row["Infra/Trend"] == "AIME24 seeds 4/10, 4 seeds, MATH500 0.412; live 3m"
 
 
+def test_scores_that_could_not_be_read_are_no_scores_that_are_not_there() -> None:
+    broken = job("a:1", "eval-x", stage="MATH500", seeds_found=Unknown("cut"), scores=Unknown("read-failed"))
+    assert shown(broken, "eval")["Infra/Trend"].startswith("MATH500, ? seeds: cut, ? scores: read-failed; live 3m")
+
+
 def test_other_jobs_take_a_line_each(document: dict[str, Any]) -> None:
     text = render(document, width=100, colour=False)
     assert "\nleonardo consol12 [41] · consolidate · running 9m · live 3m; joining 9 chunk repos\n" in text
