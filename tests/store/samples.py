@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from sweeprules.engine.facts import NOT_READ, Ref, Relation, Source, Subject
 from sweeprules.engine.observation import Observation
@@ -48,7 +49,7 @@ def record(
     subjects: Iterable[Subject] = (),
     statuses: dict[str, str] | None = None,
     complete: bool = True,
-    **more: object,
+    **more: Any,
 ) -> SweepRecord:
     """Sweep `number`, with one job on leo unless others are given."""
     held = tuple(subjects) or (cluster("leo"), job("leo", "4711", number))
@@ -64,5 +65,5 @@ def record(
         report={"schema_version": 1, "number": number},
         subjects=held,
         verdicts=verdicts,
-        **more,  # type: ignore[arg-type]
+        **more,
     )

@@ -84,7 +84,8 @@ def test_one_source_of_many_facts_is_kept_once() -> None:
     subject = Subject(Ref("job", "leo:1"), {"a": 1, "b": 2}, {"a": source, "b": source})
     document = codec.encode_subject(subject)
     assert isinstance(document, dict)
-    assert len(document["sources"]) == 1  # type: ignore[arg-type]
+    assert isinstance(sources := document["sources"], list)
+    assert len(sources) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_a_refused_rename_or_folder_leaves_nothing(
 
 
 def test_the_middle_of_the_data_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., object] = os.fdopen
+    real: Callable[..., IO[bytes]] = os.fdopen
 
     class Full:
         def __init__(self, handle: int) -> None:
@@ -86,10 +87,10 @@ def test_the_middle_of_the_data_does_not_fit(tmp_path: Path, monkeypatch: pytest
             return self
 
         def __exit__(self, *_: object) -> None:
-            self.stream.close()  # type: ignore[attr-defined]
+            self.stream.close()
 
         def write(self, data: bytes) -> None:
-            self.stream.write(data[: len(data) // 2])  # type: ignore[attr-defined]
+            self.stream.write(data[: len(data) // 2])
             no_space()
 
     path = tmp_path / "file"
