@@ -43,6 +43,10 @@ class _Values(pickle.Unpickler):
 _PLAIN = frozenset({("builtins", "frozenset"), ("builtins", "set"), ("types", "MappingProxyType")})
 
 
+MODULES = (ast, terms, origins, errors, truth)
+"""Where the classes stand that a compiled policy is made of."""
+
+
 @functools.cache
 def shape() -> str:
     """A word for the shape of a compiled policy: another one whenever a class that it is made of gains or loses a part.
@@ -51,7 +55,7 @@ def shape() -> str:
     """
     made = [
         f"{module.__name__}.{name}{[*getattr(found, '__dataclass_fields__', getattr(found, '_fields', ()))]}"
-        for module in (ast, terms, origins, errors, truth)
+        for module in MODULES
         for name, found in sorted(vars(module).items())
         if isinstance(found, type) and found.__module__ == module.__name__
     ]
