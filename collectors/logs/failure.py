@@ -68,10 +68,13 @@ def signature_text(memo: SignatureMemo) -> str:
     return " ".join((memo.exit or "?", memo.error or "-", memo.frame or "-", f"t{bucket}"))
 
 
-def alike(one: SignatureMemo, other: SignatureMemo, share: float) -> bool:
-    """True when exit, last exception and frame are equal, and the elapsed times differ by at most this share."""
+def alike(one: SignatureMemo, other: SignatureMemo, share: float) -> bool | None:
+    """True when exit, last exception and frame are equal, and the elapsed times differ by at most this share.
+
+    None where all else is equal and an elapsed time was not read.
+    """
     if (one.exit, one.error, one.frame) != (other.exit, other.error, other.frame):
         return False
     if one.elapsed is None or other.elapsed is None:
-        return False
+        return None
     return abs(one.elapsed - other.elapsed) <= max(share * max(one.elapsed, other.elapsed), SECONDS)

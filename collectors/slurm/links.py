@@ -231,23 +231,34 @@ def _successors(run: Run, cluster: Relation) -> FactValue:
 def _same_signature(run: Run, signatures: Mapping[str, SignatureMemo], share: FactValue) -> FactValue:
     """How many deaths in a row are alike, counted back from the newest.
 
-    A signature that was never read leaves the count unknown, and so does an unknown `share` where it would decide.
+    A signature or an elapsed time that was never read leaves the count unknown, and so does an unknown `share`, each
+    where it would decide.
     """
     first: SignatureMemo | None = None
     count = 0
     for link, memo in _deaths(run, signatures):
         if memo is None:
             return Unknown(Reason.NOT_READ, f"why {link.job_id} ended was not read") if count < 2 else count
-        if first is not None:
-            if not alike(first, memo, math.inf):
-                break
-            if not isinstance(share, int | float):
-                return share if isinstance(share, Unknown) else Unknown(Reason.MALFORMED, "the share is no number")
-            if not alike(first, memo, share):
-                break
+        same = first is None or _like(first, memo, share)
+        if isinstance(same, Unknown):
+            return same if count < 2 else count
+        if not same:
+            break
         first = first or memo
         count += 1
     return count
+
+
+def _like(one: SignatureMemo, other: SignatureMemo, share: FactValue) -> bool | Unknown:
+    """Whether two deaths are alike; unknown where what was not read decides it."""
+    same = alike(one, other, math.inf)
+    if same is None:
+        return Unknown(Reason.NOT_READ, "how long a link ran was not read")
+    if not same:
+        return False
+    if not isinstance(share, int | float):
+        return share if isinstance(share, Unknown) else Unknown(Reason.MALFORMED, "the share is no number")
+    return alike(one, other, share) is True
 
 
 def _deaths(run: Run, signatures: Mapping[str, SignatureMemo]) -> Iterator[tuple[Link, SignatureMemo | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -197,6 +198,17 @@ def test_a_link_of_an_earlier_sweep_counts_with_its_kept_signature():
     second = died("2", -4, 190)
     done = sweep(FakeSession([second], {"/w/2.out": FakeFile(TRACE)}), first.prior, now=NOW + 5 * HOUR)
     assert done.run_of("2").get("same_signature") == 2
+
+
+@pytest.mark.parametrize(("error", "count"), [("ValueError", "not-read"), ("KeyError", 1)])
+def test_an_elapsed_time_that_was_not_read_leaves_open_whether_deaths_are_alike(error: str, count: object):
+    first = sweep(FakeSession([died("1", 4, 190)], {"/w/1.out": FakeFile(TRACE)}))
+    (key, memo), *_ = first.prior.jobs.items()
+    kept = replace(memo, signature=SignatureMemo("1:0", error, "train.py:step", None))
+    prior = replace(first.prior, jobs={key: kept})
+    done = sweep(FakeSession([died("2", -4, 190)], {"/w/2.out": FakeFile(TRACE)}), prior, now=NOW + 5 * HOUR)
+    same = done.run_of("2").get("same_signature")
+    assert (reason(same) or same) == count
 
 
 def test_siblings_are_the_jobs_that_ended_within_the_hour():
