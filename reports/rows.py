@@ -192,10 +192,15 @@ def _stepped(link: Subject) -> bool:
 
 def _none_printed(links: Sequence[Subject]) -> bool:
     """Whether the whole of every link that has begun was read and none printed a step."""
-    relations = [link.relations.get("steps") for link in links if link.get("state") != "PENDING"]
+    relations = [link.relations.get("steps") for link in links if not _never_began(link)]
     return bool(relations) and all(
         found is not None and found.completeness is Completeness.WHOLE and not found.members for found in relations
     )
+
+
+def _never_began(link: Subject) -> bool:
+    """Whether a link only waits: one that was requeued has a log already, with steps perhaps."""
+    return link.get("state") == "PENDING" and link.get("log.exists") is not True
 
 
 def metric(row: Row, *names: str) -> FactValue:
