@@ -35,7 +35,7 @@ def command(text: str) -> str:
     words = text.split(" ")
     while words and (words[0] == "env" or "=" in words[0]):
         words.pop(0)
-    if "--" in words[-2:]:
+    if words[-2:-1] == ["--"]:
         words.remove("--")
         words[-1] = "…/" + words[-1].rpartition("/")[2] if len(words[-1]) > _PATH else words[-1]
     return " ".join(

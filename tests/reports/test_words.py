@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeprules.engine.facts import ABSENT, NOT_APPLICABLE, Interval, Unknown
-from sweeprules.reports.words import age, duration, instant, size, typed
+from sweeprules.reports.words import age, command, duration, instant, size, typed
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,18 @@ def test_sizes_and_impossible_times_do_not_raise() -> None:
     assert size(0) == "0 B"
     assert size(5 * 2**60) == "5120.0 PiB"
     assert instant(1e20) == "100000000000000000000"
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("env LC_ALL=C squeue --me -o %i", "squeue --me"),
+        ("cat -- /short", "cat /short"),
+        ("tail -c 9 -- /" + "d" * 60 + "/job.log", "tail -c 9 …/job.log"),
+        ("cat --", "cat"),
+        ("env A=b --", ""),
+        ("", ""),
+    ],
+)
+def test_a_command_is_shown_as_people_know_it(given: str, shown: str) -> None:
+    assert command(given) == shown
