@@ -8,9 +8,8 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
 
+from sweeprules.collectors.metrics.points import Json
 from sweeprules.engine.facts import Reason, Unknown
-
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 # Where a secret is expected the mask takes a bare `null` for one, and leaves stars that are no JSON.
 _STARS = re.compile(rb"(:\s*)(?:\[masked\**\]|\*{1,7})(?=\s*[,}\r\n])")

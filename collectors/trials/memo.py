@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from sweeprules.collectors.metrics.points import Json
 from sweeprules.collectors.trials import tally
-from sweeprules.collectors.trials.jsontext import Json, count, table
+from sweeprules.collectors.trials.jsontext import count, table
 from sweeprules.collectors.trials.tally import Tally
 
 VERSION = 1

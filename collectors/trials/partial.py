@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, tzinfo
 
-from sweeprules.collectors.trials.jsontext import Json
+from sweeprules.collectors.metrics.points import Json
 from sweeprules.collectors.trials.results import Trial, trial_of
 from sweeprules.engine.facts import Reason, Unknown
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from types import MappingProxyType
 
+from sweeprules.collectors.metrics.points import Json
 from sweeprules.collectors.trials.jsontext import (
-    Json,
     count,
     member,
     moment,

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from sweeprules.collectors.logs.lines import Chunk, printed_time
-from sweeprules.collectors.trials.jsontext import Json, number
+from sweeprules.collectors.metrics.points import Json
+from sweeprules.collectors.trials.jsontext import number
 from sweeprules.collectors.trials.results import TrialConfig
 from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
 

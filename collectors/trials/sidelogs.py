@@ -10,8 +10,9 @@ from types import MappingProxyType
 from sweeprules.collectors.logs import ask as files
 from sweeprules.collectors.logs.find import FileStat, Listing, Stats, read_listing, read_stats
 from sweeprules.collectors.logs.lines import Chunk
+from sweeprules.collectors.metrics.points import Json
 from sweeprules.collectors.trials.bundle import askable
-from sweeprules.collectors.trials.jsontext import Json, count
+from sweeprules.collectors.trials.jsontext import count
 from sweeprules.collectors.trials.steps import Steps
 from sweeprules.engine.facts import ABSENT, NOT_READ, Absent, Reason, Unknown
 from sweeprules.engine.observation import Observation

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from sweeprules.collectors.trials.jsontext import Json, parse_object, text
+from sweeprules.collectors.metrics.points import Json
+from sweeprules.collectors.trials.jsontext import parse_object, text
 from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
 
 MAX_SCORES = 500

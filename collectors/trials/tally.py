@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sweeprules.collectors.trials.jsontext import Json, count, number, table, text
+from sweeprules.collectors.metrics.points import Json
+from sweeprules.collectors.trials.jsontext import count, number, table, text
 from sweeprules.collectors.trials.results import MAX_NAME, Trial
 
 LAST = 100

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sweeprules.collectors.trials.jsontext import Json, member, objects, parse
+from sweeprules.collectors.metrics.points import Json
+from sweeprules.collectors.trials.jsontext import member, objects, parse
 from sweeprules.collectors.trials.partial import last_step
 from sweeprules.engine.facts import Reason, Unknown
 

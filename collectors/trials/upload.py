@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sweeprules.collectors.logs.lines import Chunk
-from sweeprules.collectors.trials.jsontext import Json, count, number
+from sweeprules.collectors.metrics.points import Json
+from sweeprules.collectors.trials.jsontext import count, number
 from sweeprules.engine.facts import ABSENT, FactValue, Reason, Unknown
 
 _YIELD = re.compile(r"Literal yield:\s*([\d,]{1,15})\s*/\s*([\d,]{1,15})(?![\d,.])")
