@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench import backtests, cli, latency, logs
+from bench import backtests, cli, latency, logs, trials
 from bench.measure import MeasurementError, Sample, cpu_ratio, in_turn, interleaved, ratio
 from bench.sweeps import FIRST_ID, swept
 
@@ -31,11 +31,14 @@ class Row:
     met: bool | None
 
 
+PARTS = ("engine", "cli", "sweep", "backtest", "logs", "trials")
+
+
 def main() -> int:
     """Print the table; 1 when a budget is missed, 2 when something could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out 100,000 jobs")
-    parser.add_argument("--part", choices=("engine", "cli", "sweep", "backtest", "logs"), help="only these rows")
+    parser.add_argument("--part", choices=PARTS, help="only these rows")
     options = parser.parse_args()
     print(_machine(), flush=True)
     missed = failed = False
@@ -45,6 +48,7 @@ def main() -> int:
         "sweep": sweep_rows(options.quick),
         "backtest": backtest_rows(),
         "logs": log_rows(options.quick),
+        "trials": trial_rows(options.quick),
     }
     for name, rows in parts.items():
         if options.part not in (None, name):
@@ -184,6 +188,17 @@ def log_rows(quick: bool) -> Iterator[Row]:
         yield Row(what, measured, f"at least {logs.LEAST:.0%}, aim {logs.AIM:.0%}", found.share >= logs.LEAST)
         memory = f"{found.peak_mb:.0f} MB"
         yield Row(f"{kind} log of {found.long_mb:,.0f} MB: peak memory", memory, "under 100 MB", found.peak_mb < 100)
+
+
+# ---------------------------------------------------------------- trials
+
+
+def trial_rows(quick: bool) -> Iterator[Row]:
+    """Results of an evaluation's trials at first sight, against `json.load` of each file."""
+    files = trials.FILES // 10 if quick else trials.FILES
+    for cost in trials.measure(files):
+        measured = f"{cost.wall:.2f} x ({cost.cpu:.2f} x by cpu), {cost.peak_mb:.0f} MB"
+        yield Row(f"{files:,} trial results: {cost.way} / bare json.load", measured, "", None)
 
 
 # ---------------------------------------------------------------- backtest

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 import shlex
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from bench.measure import TIMEOUT, MeasurementError
+from bench.measure import output, processor_s
 from sweeprules.collectors.metrics.numbers import Numbers
 from sweeprules.collectors.metrics.sft_stream import read_sft_pieces
 from sweeprules.collectors.metrics.stream import read_rl_pieces
@@ -196,36 +194,21 @@ def write(kind: str, size_mb: int, out: Callable[[bytes], object]) -> None:
 
 def _grep(path: Path, literal: str) -> Mapping[str, float]:
     command = f"cat {shlex.quote(str(path))} | LC_ALL=C grep -c {shlex.quote(literal)}"
-    before, begun = _processor_s(), time.perf_counter()
-    _run(["sh", "-c", command])
-    return {"wall": time.perf_counter() - begun, "cpu": _processor_s() - before}
+    before, begun = processor_s(), time.perf_counter()
+    output(["sh", "-c", command])
+    return {"wall": time.perf_counter() - begun, "cpu": processor_s() - before}
 
 
 def _read(kind: str, path: Path, times: int) -> Mapping[str, float]:
     files = " ".join([shlex.quote(str(path))] * times)
     reader = shlex.join([sys.executable, "-m", "bench.logs", "read", kind])
-    found: Mapping[str, float] = json.loads(_run(["sh", "-c", f"cat {files} | {reader}"]))
+    found: Mapping[str, float] = json.loads(output(["sh", "-c", f"cat {files} | {reader}"]))
     return found
-
-
-def _run(argv: list[str]) -> str:
-    try:
-        ran = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    except subprocess.TimeoutExpired:
-        raise MeasurementError(f"{argv[-1][-80:]} took over {TIMEOUT:.0f} s") from None
-    if ran.returncode != 0:
-        raise MeasurementError(f"{argv[-1][-80:]} ended with {ran.returncode}: {ran.stderr.strip()[-400:]}")
-    return ran.stdout
 
 
 def _pieces() -> Iterator[bytes]:
     while piece := sys.stdin.buffer.read(PIECE):
         yield piece
-
-
-def _processor_s() -> float:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def _high_water() -> float:
@@ -239,9 +222,9 @@ def main() -> int:
         write(sys.argv[2], int(sys.argv[3]), sys.stdout.buffer.write)
         return 0
     aliases()
-    before, begun = _processor_s(), time.perf_counter()
+    before, begun = processor_s(), time.perf_counter()
     numbers = KINDS[sys.argv[2]].read(_pieces())
-    took = {"wall": time.perf_counter() - begun, "cpu": _processor_s() - before}
+    took = {"wall": time.perf_counter() - begun, "cpu": processor_s() - before}
     assert numbers.points
     print(json.dumps({**took, "peak_mb": _high_water()}))
     return 0

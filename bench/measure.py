@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -68,7 +69,7 @@ def in_turn(engine: str, counts: Sequence[int], repeats: int) -> list[Sample]:
 
 def one(engine: str, count: int) -> Mapping[str, Any]:
     """One measurement in a process of its own."""
-    return json.loads(_output([sys.executable, "-m", "bench.one", engine, str(count)]))
+    return json.loads(output([sys.executable, "-m", "bench.one", engine, str(count)]))
 
 
 def sample(rows: Iterable[Mapping[str, Any]]) -> Sample:
@@ -87,7 +88,8 @@ def sample(rows: Iterable[Mapping[str, Any]]) -> Sample:
     )
 
 
-def _output(argv: Sequence[str]) -> str:
+def output(argv: Sequence[str]) -> str:
+    """What a command printed; MeasurementError when it ended badly or took too long."""
     try:
         ran = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
@@ -95,3 +97,9 @@ def _output(argv: Sequence[str]) -> str:
     if ran.returncode != 0:
         raise MeasurementError(f"{' '.join(argv[1:])} ended with {ran.returncode}: {ran.stderr.strip()[-400:]}")
     return ran.stdout
+
+
+def processor_s() -> float:
+    """Seconds of processor time that this process and its ended children have used."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)

@@ -1,25 +1,25 @@
 """Results of 20,000 trials, as a sweep reads them at first sight, against a bare `json.load` of each file.
 
-`python -m bench.trials [--files N]` makes the files, then runs both in turn, each in a process of its own. The sweep's
-way is whole: names listed, files read through `xargs head`, told apart, read into trials, summed up and remembered. The
-bare loop opens each path, which it is given. A second row leaves the tools out: bytes in memory to sums.
+`python -m bench.trials WAY FOLDER` is one measurement and prints what it took. The sweep's way is whole: names listed,
+files read through `xargs head`, told apart, read into trials, summed up and remembered. The bare loop opens each path,
+which it is given. A second row leaves the tools out: bytes in memory to sums.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.measure import MeasurementError, output, processor_s
 from sweeprules.collectors.trials import ask
 from sweeprules.collectors.trials.memo import encode
 from sweeprules.collectors.trials.results import Trial, read_trial
@@ -52,11 +52,11 @@ def make(root: Path, files: int) -> None:
         (root / trial.name / "result.json").write_bytes(dump(trial.result()))
 
 
-def bare(root: Path) -> int:
+def bare(paths: Sequence[Path]) -> int:
     """`json.load` of every file, nothing more."""
     done = 0
-    for name in os.listdir(root):  # noqa: PTH208  the barest way there is
-        with open(f"{root}/{name}/result.json", encoding="utf-8") as file:  # noqa: PTH123
+    for path in paths:
+        with path.open(encoding="utf-8") as file:
             done += "trial_name" in json.load(file)
     return done
 
@@ -66,72 +66,72 @@ def sweep(root: Path) -> int:
     ask.BUDGET = 256 * ask.MIB
     found, _ = run(Login().ask, {0: trials([str(root)], {}, NONCE)})
     reading = found[0][str(root)]
-    kept = sum(len(json.dumps(encode(memo))) for memo in reading.memos.values())
-    print(json.dumps({"doubt": str(reading.doubt), "kept": kept}), file=sys.stderr)
+    if reading.doubt is not None:
+        raise MeasurementError(f"the sweep has not read every result: {reading.doubt}")
+    for memo in reading.memos.values():
+        json.dumps(encode(memo))
     return reading.sums.done
 
 
-def readers(root: Path) -> int:
+def readers(paths: Sequence[Path]) -> int:
     """Bytes to sums, the files read as the bare loop reads them."""
     found = []
-    for name in os.listdir(root):  # noqa: PTH208
-        with open(f"{root}/{name}/result.json", "rb") as file:  # noqa: PTH123
-            one = read_trial(file.read())
+    for path in paths:
+        one = read_trial(path.read_bytes())
         if isinstance(one, Trial):
             found.append(one)
     return tally(found).done
 
 
-WAYS: Mapping[str, Callable[[Path], int]] = {"bare": bare, "sweep": sweep, "readers": readers}
+OVER_PATHS: Mapping[str, Callable[[Sequence[Path]], int]] = {"bare": bare, "readers": readers}
+"""The ways that are given the paths; finding them is no part of what is measured."""
+WAYS = ("bare", "sweep", "readers")
 
 
 def once(way: str, root: Path) -> dict[str, Any]:
     """One measurement in this process: seconds of wall and processor, children counted, and peak memory in MB."""
-    begin = time.perf_counter()
-    done = WAYS[way](root)
-    wall = time.perf_counter() - begin
-    own, tools = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = own.ru_utime + own.ru_stime + tools.ru_utime + tools.ru_stime
-    return {"done": done, "wall": wall, "cpu": cpu, "mb": own.ru_maxrss / 2**10}
+    work = partial(OVER_PATHS[way], list(root.glob("*/result.json"))) if way in OVER_PATHS else partial(sweep, root)
+    before, begin = processor_s(), time.perf_counter()
+    done = work()
+    wall, cpu = time.perf_counter() - begin, processor_s() - before
+    return {"done": done, "wall": wall, "cpu": cpu, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10}
 
 
-def measured(files: int) -> dict[str, list[dict[str, Any]]]:
-    """Repeats of each way, in turn."""
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A way against the bare loop: ratios of wall clock and of processor time, and its peak memory in MB."""
+
+    way: str
+    wall: float
+    cpu: float
+    peak_mb: float
+
+
+def measure(files: int = FILES) -> list[Cost]:
+    """The sweep and the readers, run in turn with the bare loop, each in a process of its own."""
     found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory(prefix="sweeprules-bench-trials-") as folder:
-        make(Path(folder) / "job", files)
+        root = Path(folder) / "job"
+        make(root, files)
         for _ in range(REPEATS):
             for way, rows in found.items():
-                command = [sys.executable, "-m", "bench.trials", "--way", way, "--root", f"{folder}/job"]
-                ended = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
-                row = json.loads(ended.stdout)
+                row = json.loads(output([sys.executable, "-m", "bench.trials", way, str(root)]))
                 if row["done"] != files:
-                    raise SystemExit(f"{way} counted {row['done']} of {files} trials: {ended.stderr}")
+                    raise MeasurementError(f"{way} counted {row['done']} of {files} trials")
                 rows.append(row)
-    return found
+    return [_cost(way, found[way], found["bare"]) for way in ("sweep", "readers")]
+
+
+def _cost(way: str, rows: list[dict[str, Any]], bare_rows: list[dict[str, Any]]) -> Cost:
+    wall, cpu = (
+        statistics.median(a[name] / b[name] for a, b in zip(rows, bare_rows, strict=True)) for name in ("wall", "cpu")
+    )
+    return Cost(way, wall, cpu, max(row["mb"] for row in rows))
 
 
 def main() -> int:
-    """Print the rows."""
-    parser = argparse.ArgumentParser(prog="python -m bench.trials", description=__doc__)
-    parser.add_argument("--files", type=int, default=FILES)
-    parser.add_argument("--way", choices=tuple(WAYS))
-    parser.add_argument("--root", type=Path)
-    options = parser.parse_args()
-    if options.way:
-        print(json.dumps(once(options.way, options.root)))
-        return 0
-    found = measured(options.files)
-    for way in ("sweep", "readers"):
-        ratios = {
-            name: statistics.median(a[name] / b[name] for a, b in zip(found[way], found["bare"], strict=True))
-            for name in ("wall", "cpu")
-        }
-        peak = max(row["mb"] for row in found[way])
-        print(
-            f"{options.files} trial results: {way} / bare json.load  "
-            f"{ratios['wall']:.2f} x wall, {ratios['cpu']:.2f} x processor; {peak:.0f} MB at most"
-        )
+    """One measurement."""
+    print(json.dumps(once(sys.argv[1], Path(sys.argv[2]))))
     return 0
 
 
