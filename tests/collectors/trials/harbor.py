@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sweeprules.engine.facts import Reason, Unknown
+
 T0 = 1_799_000_000.0
 """When the first trial of every job here began, epoch seconds."""
 
@@ -21,6 +23,12 @@ def stamp(moment: float) -> str:
 def naive(moment: float) -> str:
     """A time as a job's result prints it, on a machine whose zone is UTC."""
     return datetime.fromtimestamp(moment, UTC).replace(tzinfo=None).isoformat()
+
+
+def reason(value: object) -> Reason:
+    """Why a fact is unknown; no other fact has a reason."""
+    assert isinstance(value, Unknown), value
+    return value.reason
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -23,17 +24,17 @@ from sweeprules.collectors.trials.results import JobResult, Trial, TrialConfig, 
 from sweeprules.collectors.trials.rounds import Reading
 from sweeprules.collectors.trials.tally import tally
 from sweeprules.engine.facts import ABSENT, NOT_READ, Reason, Unknown
-from tests.collectors.trials.harbor import T0, FakeTrial, aggregate, dump, random_trials
+from tests.collectors.trials.harbor import T0, FakeTrial, aggregate, dump, random_trials, reason
 
 
-def reading(trials: list[FakeTrial], **more: object) -> Reading:
+def reading(trials: list[FakeTrial], **more: Any) -> Reading:
     """What a sweep has of these trials, all of them read."""
     read = [read_trial(dump(one.result())) for one in trials]
     sums = tally(one for one in read if isinstance(one, Trial))
-    return replace(Reading("/w/job", len(trials), sums, agent="terminus-2", clock=T0 + 9_000), **more)  # type: ignore[arg-type]
+    return replace(Reading("/w/job", len(trials), sums, agent="terminus-2", clock=T0 + 9_000), **more)
 
 
-def facts(trials: list[FakeTrial], terms: Terms | None = None, **more: object) -> dict[str, object]:
+def facts(trials: list[FakeTrial], terms: Terms | None = None, **more: Any) -> dict[str, object]:
     return dict(trial_facts(reading(trials, **more), terms or Terms()))
 
 
@@ -98,7 +99,7 @@ def test_more_trials_than_planned_do_not_make_a_mean_above_one():
 
 def test_rewards_that_are_no_ratio_have_no_mean():
     found = facts([FakeTrial(reward=2.0), FakeTrial(reward=0.0)], Terms(planned=2))
-    assert found["mean_valid"].reason == found["mean_all"].reason == Reason.CALC  # type: ignore[attr-defined]
+    assert reason(found["mean_valid"]) == reason(found["mean_all"]) == Reason.CALC
     assert found["pass_rate"] == 0.5
 
 
@@ -260,6 +261,6 @@ def test_the_pass_rate_of_the_last_hundred():
     trials = [FakeTrial(reward=float(at >= 150), began=T0 + at) for at in range(160)]
     random.Random(1).shuffle(trials)
     assert trial_pass_rate(reading(trials)) == 0.1
-    assert trial_pass_rate(reading(trials[:99])).reason == Reason.WARMING_UP  # type: ignore[union-attr]
+    assert reason(trial_pass_rate(reading(trials[:99]))) == Reason.WARMING_UP
     assert trial_pass_rate(reading(trials, doubt=NOT_READ)) == NOT_READ
     assert trial_pass_rate(Reading("/w", NOT_READ)) == NOT_READ

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,8 +33,8 @@ class Job:
         for at in range(3):
             self.add(f"t{at}")
 
-    def add(self, word: str, **more: object) -> None:
-        folder = write_trial(self.root / "traces", FakeTrial(id=word, agent=self.agent, **more))  # type: ignore[arg-type]
+    def add(self, word: str, **more: Any) -> None:
+        folder = write_trial(self.root / "traces", FakeTrial(id=word, agent=self.agent, **more))
         agent = {"name": self.agent, "kwargs": {"api_base": self.address}}
         (folder / "config.json").write_bytes(dump({"trials_dir": "x", "agent": agent}))
 
@@ -46,10 +47,10 @@ class Job:
         return found["t"][place], logs["l"]["7"]
 
     def facts(
-        self, started: float = 0.0, last: float = 6_600, kept: dict | None = None, **more: object
+        self, started: float = 0.0, last: float = 6_600, kept: dict | None = None, **more: Any
     ) -> dict[str, object]:
         times = Times(now=started + 7_200, started=started, last=started + last)
-        return dict(serving_facts(*self.read({} if kept is None else kept), TERMS, times, **more))  # type: ignore[arg-type]
+        return dict(serving_facts(*self.read({} if kept is None else kept), TERMS, times, **more))
 
 
 def test_a_good_one(tmp_path):

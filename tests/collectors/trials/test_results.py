@@ -11,7 +11,7 @@ from sweeprules.collectors.trials.jsontext import number, parse
 from sweeprules.collectors.trials.partial import last_step, read_trial_ends
 from sweeprules.collectors.trials.results import Trial, read_config, read_job, read_trial
 from sweeprules.collectors.trials.tally import LAST, MAX_TYPES, OTHERS, Tally, decode, encode, instant, plus, tally
-from sweeprules.collectors.trials.trajectory import read_turns
+from sweeprules.collectors.trials.trajectory import Turns, read_turns
 from sweeprules.engine.facts import Reason, Unknown
 from tests.collectors.trials.harbor import T0, FakeTrial, aggregate, dump, random_trials, trajectory
 
@@ -212,10 +212,9 @@ def test_ends_that_do_not_tell_are_cut():
 
 
 def test_turns_of_a_trajectory():
-    assert read_turns(dump(trajectory(7)), b"", whole=True).steps == 7  # type: ignore[union-attr]
-    assert read_turns(dump(trajectory(7)), b"", whole=True).agent == 5  # type: ignore[union-attr]
+    assert read_turns(dump(trajectory(7)), b"", whole=True) == Turns(steps=7, agent=5)
     long = dump(trajectory(7, padding=900))
-    assert read_turns(long[:200], long[-2000:], whole=False).steps == 7  # type: ignore[union-attr]
+    assert read_turns(long[:200], long[-2000:], whole=False) == Turns(steps=7, agent=None)
     assert isinstance(read_turns(long[:200], b"", whole=False), Unknown)
     assert isinstance(read_turns(b'{"steps": 3}', b"", whole=True), Unknown)
     assert isinstance(read_turns(long[:200], b"", whole=True), Unknown)

@@ -15,7 +15,7 @@ from sweeprules.collectors.trials.rounds import trials as reader
 from sweeprules.collectors.trials.steps import run
 from sweeprules.engine.facts import ABSENT, Reason, Unknown
 from tests.collectors.trials import harbor
-from tests.collectors.trials.harbor import FakeTrial, dump, random_trials, write_job, write_trial
+from tests.collectors.trials.harbor import FakeTrial, dump, random_trials, reason, write_job, write_trial
 from tests.collectors.trials.shell import CLOCK, NONCE, Login
 
 
@@ -208,7 +208,7 @@ def test_a_long_result_is_read_by_its_ends(tmp_path):
     compact = tmp_path / "job2" / "a__b1"
     compact.mkdir(parents=True)
     (compact / "result.json").write_bytes(dump(FakeTrial(extra=rollout).result(), compact=True))
-    assert facts(tmp_path / "job2")["trials_done"].reason == Reason.CUT  # type: ignore[union-attr]
+    assert reason(facts(tmp_path / "job2")["trials_done"]) == Reason.CUT
 
 
 def test_what_does_not_fit_waits_for_the_next_sweep(tmp_path, monkeypatch):
@@ -263,7 +263,7 @@ def test_the_pass_rate_of_rl_needs_a_hundred_and_takes_the_newest(tmp_path):
     for at in range(99):
         write_trial(tmp_path / "job", FakeTrial(id=f"t{at}", reward=1.0, began=harbor.T0 + at))
     kept: dict[str, TrialsMemo] = {}
-    assert trial_pass_rate(sweep(tmp_path / "job", kept)).reason == Reason.WARMING_UP  # type: ignore[union-attr]
+    assert reason(trial_pass_rate(sweep(tmp_path / "job", kept))) == Reason.WARMING_UP
     for at in range(21):
         write_trial(tmp_path / "job", FakeTrial(id=f"u{at}", reward=0.0, began=harbor.T0 + 500 + at))
     assert trial_pass_rate(sweep(tmp_path / "job", kept)) == 0.79

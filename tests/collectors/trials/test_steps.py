@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sweeprules.collectors.transport.command import Command
 from sweeprules.collectors.trials.steps import Observed, Steps, run
+from sweeprules.engine.observation import Observation
 from tests.collectors.trials.shell import Login
 
 
@@ -18,9 +19,7 @@ def asks(word: str, sizes: Sequence[int]) -> Steps[list[str]]:
 
 
 class Counting(Login):
-    def _run(self, key: str, command: Command, number: int) -> object:  # type: ignore[override]
-        from sweeprules.engine.observation import Observation
-
+    def _run(self, key: str, command: Command, number: int) -> Observation:
         return Observation(key, "c", "l", command.argv, (), 0.0, 0.1, 0, b"", b"")
 
 

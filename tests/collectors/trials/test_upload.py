@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
 import pytest
 
 from sweeprules.collectors.logs.lines import Chunk
+from sweeprules.collectors.metrics.points import Json
 from sweeprules.collectors.trials.upload import console_facts, read_console, read_upload
 from sweeprules.engine.facts import ABSENT, Reason, Unknown
 
@@ -31,8 +33,8 @@ NOISE = (
 )
 
 
-def upload(text: str, before: object = None, *, whole: bool = True):
-    return read_upload(Chunk(text.encode(), 0), before, whole=whole)  # type: ignore[arg-type]
+def upload(text: str, before: Mapping[str, Json] | None = None, *, whole: bool = True):
+    return read_upload(Chunk(text.encode(), 0), before, whole=whole)
 
 
 @pytest.mark.parametrize("seed", range(50))
