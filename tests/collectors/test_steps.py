@@ -37,10 +37,19 @@ def mirror(*steps: int) -> bytes:
 
 
 def observed(stdout: bytes, status: int = 0) -> Observation:
+    stderr = b"" if status == 0 else b"tail: read error: Input/output error"
     return Observation(
-        id="1", cluster="c", login="l", argv=("tail",), items=(), started_at=0.0, duration=0.0, exit=status, stdout=stdout,
-        stderr=b"" if status == 0 else b"tail: read error: Input/output error",
-    )  # fmt: skip
+        id="1",
+        cluster="c",
+        login="l",
+        argv=("tail",),
+        items=(),
+        started_at=0.0,
+        duration=0.0,
+        exit=status,
+        stdout=stdout,
+        stderr=stderr,
+    )
 
 
 def read(data: bytes, before: LogMemo | None = None, *, status: int = 0, start: int = 0) -> Printed:
