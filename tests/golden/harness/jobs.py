@@ -9,6 +9,7 @@
   accounting: false                not in sacct (held and dependent jobs are not, of themselves); or what sacct says
   queue: false                     not in squeue, nor known to scontrol
   log: {age: 6h30m, text: "..."}   see `files`
+  trials: {done: 20, reward: 1}    and `suite`: see `trials`
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ID = re.compile(r"(\d+)(?:_(\d+|\[[^\]]*\])|\+(\d+))?")
 _KEYS = {
     "name", "state", "started", "submitted", "ended", "limit", "nodes", "node_list", "reason", "exit", "dependency",
     "workdir", "stdout", "command", "comment", "submit_line", "user", "partition", "qos", "raw", "steps", "attempts",
-    "accounting", "queue", "log", "files",
+    "accounting", "queue", "log", "files", "trials", "suite",
 }  # fmt: skip
 _TIMES = {"started": "start", "ended": "end", "submitted": "submit"}
 

@@ -42,13 +42,13 @@ def printed(given: Mapping[str, Any], at: float) -> Iterator[str]:
 def _rl(given: Mapping[str, Any], at: float) -> Iterator[str]:
     steps = _steps(given["step"])
     every, of = span(given.get("every", "5m")), given.get("of", 300)
-    series = {name: _series(str(text), len(steps)) for name, text in given.items() if name not in _TERMS}
+    found = {name: series(str(text), len(steps)) for name, text in given.items() if name not in _TERMS}
     yield f"{_PREFIX}Total training steps: {of}\n"
     if "resumed" in given:
         yield f"{_PREFIX}Successfully loaded complete checkpoint state from global_step_{given['resumed']}\n"
     for index, step in enumerate(steps):
         moment = _stamp(at - every * (len(steps) - 1 - index))
-        metrics = [f'"{KEYS[name]}": {_json(values[index])}' for name, values in series.items() if values[index] != "-"]
+        metrics = [f'"{KEYS[name]}": {_json(values[index])}' for name, values in found.items() if values[index] != "-"]
         body = ", ".join(sorted([*metrics, f'"trainer/global_step": {step}']))
         line = f"{moment} | INFO | trainer:log:88 - WANDB_MIRROR kind=train step={step} metrics={{{body}}}"
         yield f"{_PREFIX}{line}\x1b[0m\n"
@@ -59,10 +59,10 @@ def _rl(given: Mapping[str, Any], at: float) -> Iterator[str]:
 def _sft(given: Mapping[str, Any], at: float) -> Iterator[str]:
     steps = _steps(given["step"])
     every, of = span(given.get("every", "20s")), given.get("of", 916)
-    series = {name: _series(str(text), len(steps)) for name, text in given.items() if name not in _TERMS}
+    found = {name: series(str(text), len(steps)) for name, text in given.items() if name not in _TERMS}
     yield f"[INFO|trainer.py:2526] {_stamp(at - every * len(steps))},101 >>   Total optimization steps = {of:,}\n"
     for index, step in enumerate(steps):
-        row = ", ".join(f"'{name}': '{values[index]}'" for name, values in series.items() if values[index] != "-")
+        row = ", ".join(f"'{name}': '{values[index]}'" for name, values in found.items() if values[index] != "-")
         frame = f"{100 * step // of:3d}%|##        | {step}/{of} [10:00<20:00, {every:5.2f}s/it]"
         yield f"\r{frame}\r                                        \r{{{row}, 'epoch': '{step / of:.2f}'}}\n\r{frame}"
     yield "\n"
@@ -73,7 +73,8 @@ def _steps(word: Any) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def _series(text: str, length: int) -> list[str]:
+def series(text: str, length: int) -> list[str]:
+    """The values that a compact word spells, one of it for all of `length`; ValueError where their number differs."""
     values: list[str] = []
     for word in text.split():
         found = re.fullmatch(r"(.+)x(\d+)", word)

@@ -24,6 +24,7 @@ from typing import Any
 
 import yaml
 
+from tests.golden.harness import trials
 from tests.golden.harness.jobs import whole
 from tests.golden.harness.printing import printed
 from tests.golden.harness.scenario import Step, merged, moment, span
@@ -118,6 +119,10 @@ class World:
                 _file(path, log, now)
             for path, file in (given.get("files") or {}).items():
                 _file(Path(record["workdir"]) / path, file, now)
+            if "trials" in given:
+                trials.write(Path(record["workdir"]), record["name"], placed(given["trials"], str(root)), now)
+            if "suite" in given:
+                trials.write_suite(Path(record["workdir"]), placed(given["suite"], str(root)))
         return made
 
     def _fakes(self, host: str) -> None:
