@@ -19,11 +19,12 @@ from sweeprules.cli.history import dated
 from sweeprules.cli.loading import Loaded
 from sweeprules.collectors import cluster as clusters
 from sweeprules.collectors import outside
-from sweeprules.collectors.gather import Gathered, gather_first, gather_suspects, gathered_nothing
+from sweeprules.collectors.gather import Gathered, gather_first, gathered_nothing
 from sweeprules.collectors.normalise import Normalised, normalise
 from sweeprules.collectors.numbers import Told, with_memos
 from sweeprules.collectors.prior import COLLECTORS, ClusterMemo, Prior
 from sweeprules.collectors.remember import remember
+from sweeprules.collectors.second import look_closer
 from sweeprules.collectors.transport.allow import CommandRefused
 from sweeprules.collectors.transport.command import Transport
 from sweeprules.engine.evaluate.looking import newest_seen
@@ -281,7 +282,7 @@ def _look_closer(
     def one(record: ClusterRecord) -> tuple[Gathered, Normalised] | None:
         before = wanted[record.name].gathered
         assert before is not None
-        after = gather_suspects(before, sessions[record.name], suspects.get(record.name, ()))
+        after = look_closer(before, sessions[record.name], suspects.get(record.name, ()))
         return None if after is before else (after, normalise(after, start.loaded.policy.patterns))
 
     done, _ = side_by_side(records, one, sessions.deadline, "looked closer")

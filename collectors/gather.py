@@ -26,8 +26,8 @@ from sweeprules.collectors.slurm.rounds import (
 )
 from sweeprules.collectors.slurm.states import TERMINAL
 from sweeprules.collectors.slurm.text import Separators, parse_id
-from sweeprules.collectors.suspects import WorkerLog, read_workers
-from sweeprules.engine.facts import FactValue, Ref, Unknown
+from sweeprules.collectors.suspects import WorkerLog
+from sweeprules.engine.facts import FactValue, Unknown
 from sweeprules.engine.observation import Failure, Observation
 from sweeprules.engine.site import ClusterRecord
 
@@ -82,9 +82,9 @@ def gather_first(record: ClusterRecord, session: Asks, prior: Prior, now: float,
         record, now, nonce, since, memo, MappingProxyType(memos), None, observations=scheduled.observations
     )
     if not any(one.answered for one in scheduled.observations):
-        return _told_by(start, session)
+        return told_by(start, session)
     told = replace(start, scheduled=scheduled, certs=tuple(zip(certs, scheduled.extra, strict=False)))
-    return _told_by(_second_call(with_terms, session, told, scheduled.extra[len(certs) :]), session)
+    return told_by(_second_call(with_terms, session, told, scheduled.extra[len(certs) :]), session)
 
 
 def gathered_nothing(record: ClusterRecord, prior: Prior, now: float, nonce: str) -> Gathered:
@@ -94,21 +94,8 @@ def gathered_nothing(record: ClusterRecord, prior: Prior, now: float, nonce: str
     return Gathered(record, now, nonce, since, memo, MappingProxyType(prior.of_cluster(record.name)), None)
 
 
-def gather_suspects(gathered: Gathered, session: Asks, suspects: Iterable[Ref]) -> Gathered:
-    """The second stage: what the workers of suspected jobs wrote near their last output, in 2 round trips.
-
-    `suspects` are refs of jobs; those of other clusters are passed over.
-    """
-    keys = {ref.key for ref in suspects}
-    jobs = [job for job in gathered.jobs.values() if f"{gathered.record.name}:{job.job_id}" in keys]
-    if not jobs or gathered.scheduled is None:
-        return gathered
-    workers, observed = read_workers(jobs, gathered.logs.locations, session.ask, _log_marks(gathered.nonce))
-    more = replace(gathered, workers=MappingProxyType(workers), observations=(*gathered.observations, *observed))
-    return _told_by(more, session)
-
-
-def _told_by(gathered: Gathered, session: Asks) -> Gathered:
+def told_by(gathered: Gathered, session: Asks) -> Gathered:
+    """The same with who was asked so far, and whether time ran out."""
     return replace(
         gathered,
         login=session.login or "",
@@ -118,7 +105,8 @@ def _told_by(gathered: Gathered, session: Asks) -> Gathered:
     )
 
 
-def _log_marks(nonce: str) -> LogMarks:
+def log_marks(nonce: str) -> LogMarks:
+    """The separators of `stat` records in a sweep with this random word."""
     marks = Separators.of(nonce)
     return LogMarks(marks.record, marks.field)
 
@@ -126,7 +114,7 @@ def _log_marks(nonce: str) -> LogMarks:
 def _second_call(with_terms: Terms, session: Asks, gathered: Gathered, listings: Sequence[Observation]) -> Gathered:
     """Proofs of what the first call left open, launchers' logs, and where the jobs' logs are; then the logs."""
     assert gathered.scheduled is not None
-    scheduled, marks, memos = gathered.scheduled, _log_marks(gathered.nonce), gathered.memos
+    scheduled, marks, memos = gathered.scheduled, log_marks(gathered.nonce), gathered.memos
     wanted, left = logs_wanted(gathered.record, scheduled, merged(scheduled), memos)
     proofs = open_questions(with_terms, scheduled)
     paths, why = newest_paths(gathered.record, listings)

@@ -16,11 +16,12 @@ from sweeprules.collectors.logs.find import FileStat, Listing, Stats, read_listi
 from sweeprules.collectors.logs.lines import Chunk, Line, split_lines
 from sweeprules.collectors.logs.locate import UNPRINTABLE, usable
 from sweeprules.collectors.logs.moments import moment as record_time
-from sweeprules.collectors.logs.rounds import Ask, LogMarks
+from sweeprules.collectors.logs.rounds import LogMarks
 from sweeprules.collectors.logs.scan import Matcher
 from sweeprules.collectors.logs.traces import tracebacks
 from sweeprules.collectors.slurm.jobs import Job
 from sweeprules.collectors.slurm.text import parse_id
+from sweeprules.collectors.trials.steps import Steps
 from sweeprules.engine.facts import Unknown
 from sweeprules.engine.observation import Observation
 
@@ -50,24 +51,23 @@ class _Sought:
 
 
 def read_workers(
-    suspects: Sequence[Job], locations: Mapping[str, Location], call: Ask, marks: LogMarks
-) -> tuple[dict[str, tuple[WorkerLog, ...]], tuple[Observation, ...]]:
-    """The workers' logs of each suspect by job id, in two calls: listings, then stat and ends."""
+    suspects: Sequence[Job], locations: Mapping[str, Location], marks: LogMarks
+) -> Steps[Mapping[str, tuple[WorkerLog, ...]]]:
+    """The workers' logs of each suspect by job id, in two rounds: listings, then stat and ends."""
     sought = [_sought(job, locations.get(job.job_id)) for job in suspects]
     directories = tuple(dict.fromkeys(path for one in sought for path in one.directories))[:MAX_DIRECTORIES]
     if not directories:
-        return {}, ()
-    listed = call(tuple(ask.listing(path, newest_first=True) for path in directories))
+        return {}
+    listed = yield tuple(ask.listing(path, newest_first=True) for path in directories)
     listings = {path: read_listing(one) for path, one in zip(directories, listed, strict=False)}
     paths = {one.job.job_id: _paths(one, listings) for one in sought}
     every = tuple(dict.fromkeys(path for found in paths.values() for path in found))
     if not every:
-        return {}, listed
-    ended = call((ask.stat(every, marks.record, marks.field), *(ask.last_bytes(path, TAIL) for path in every)))
+        return {}
+    ended = yield (ask.stat(every, marks.record, marks.field), *(ask.last_bytes(path, TAIL) for path in every))
     stats = read_stats(ended[0], marks.record, marks.field)
     logs = dict(_logs(every, ended[1:], stats))
-    workers = {job_id: tuple(logs[path] for path in found if path in logs) for job_id, found in paths.items()}
-    return workers, (*listed, *ended)
+    return {job_id: tuple(logs[path] for path in found if path in logs) for job_id, found in paths.items()}
 
 
 def _sought(job: Job, where: Location | None) -> _Sought:

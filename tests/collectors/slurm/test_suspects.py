@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
-from sweeprules.collectors.gather import gather_suspects
 from sweeprules.collectors.normalise import normalise
+from sweeprules.collectors.second import look_closer
 from sweeprules.engine.facts import ABSENT, Interval, Ref, Subject
 from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, job
 from tests.collectors.slurm.sweeps import PATTERNS, sweep
@@ -23,7 +23,7 @@ def looked(files: dict[str, FakeFile], suspects: tuple[str, ...] = ("914214",)):
     session = FakeSession(jobs, {**main, **files})
     first = sweep(session)
     before = len(session.calls)
-    gathered = gather_suspects(first.gathered, session, [Ref("job", f"leonardo:{job_id}") for job_id in suspects])
+    gathered = look_closer(first.gathered, session, [Ref("job", f"leonardo:{job_id}") for job_id in suspects])
     subjects = {one.ref.key: one for one in normalise(gathered, PATTERNS).subjects}
     return subjects, len(session.calls) - before
 
@@ -74,7 +74,7 @@ def test_nothing_is_asked_without_suspects():
 def test_looking_closer_loses_nothing():
     session = FakeSession([job("1")], {"/w/rl__x-1.out": FakeFile(BAR, SILENT)})
     first = sweep(session)
-    after = gather_suspects(first.gathered, session, [Ref("job", "leonardo:1")])
+    after = look_closer(first.gathered, session, [Ref("job", "leonardo:1")])
     assert replace(
         after, workers={}, observations=first.gathered.observations, attempts=first.gathered.attempts
     ) == replace(first.gathered, workers={})

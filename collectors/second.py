@@ -1,0 +1,45 @@
+"""The second stage with one cluster: all that is looked at more closely, side by side in the same few calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from types import MappingProxyType
+
+from sweeprules.collectors.gather import Gathered, log_marks, told_by
+from sweeprules.collectors.slurm.jobs import Job
+from sweeprules.collectors.slurm.rounds import Asks
+from sweeprules.collectors.suspects import read_workers
+from sweeprules.collectors.trials.steps import Steps, run
+from sweeprules.engine.facts import Ref
+
+Update = Callable[[Gathered], Gathered]
+"""What one reader adds to all that was gathered."""
+
+
+def look_closer(gathered: Gathered, session: Asks, suspects: Iterable[Ref]) -> Gathered:
+    """All that the second stage asks of a cluster, in as many round trips as its longest reader takes: at most 4.
+
+    `suspects` are refs of jobs; those of other clusters are passed over. The very value that came in is returned where
+    there was nothing to ask.
+    """
+    if gathered.scheduled is None:
+        return gathered
+    keys = {ref.key for ref in suspects}
+    jobs = [job for job in gathered.jobs.values() if f"{gathered.record.name}:{job.job_id}" in keys]
+    readers: dict[str, Steps[Update]] = {}
+    if jobs:
+        readers["workers"] = _workers(gathered, jobs)
+    if not readers:
+        return gathered
+    updates, observed = run(session.ask, readers)
+    more = replace(gathered, observations=(*gathered.observations, *observed))
+    for name in sorted(updates):
+        more = updates[name](more)
+    return told_by(more, session)
+
+
+def _workers(gathered: Gathered, jobs: list[Job]) -> Steps[Update]:
+    """What the workers of suspected jobs wrote near their last output."""
+    found = yield from read_workers(jobs, gathered.logs.locations, log_marks(gathered.nonce))
+    return lambda more: replace(more, workers=MappingProxyType(dict(found)))
