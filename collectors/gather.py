@@ -27,6 +27,7 @@ from sweeprules.collectors.slurm.rounds import (
 from sweeprules.collectors.slurm.states import TERMINAL
 from sweeprules.collectors.slurm.text import Separators, parse_id
 from sweeprules.collectors.suspects import WorkerLog
+from sweeprules.collectors.trials.second import Results
 from sweeprules.engine.facts import FactValue, Unknown
 from sweeprules.engine.observation import Failure, Observation
 from sweeprules.engine.site import ClusterRecord
@@ -56,6 +57,7 @@ class Gathered:
     certs: tuple[tuple[Certificate, Observation], ...] = ()
     launchers: Launchers = field(default_factory=lambda: Launchers(False))
     workers: Mapping[str, tuple[WorkerLog, ...]] = field(default_factory=dict)
+    results: Results = field(default_factory=Results)
     login: str = ""
     logins_tried: tuple[str, ...] = ()
     attempts: tuple[Attempted, ...] = ()

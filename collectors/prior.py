@@ -83,6 +83,8 @@ class JobMemo:
     signature: SignatureMemo | None = None
     progress: ProgressMemo | None = None
     cadence: CadenceMemo | None = None
+    results: Mapping[str, Any] = field(default_factory=dict)
+    """What was read of its trials and of the logs beside its own: JSON-ready. Empty where none were found."""
 
     @property
     def key(self) -> str:

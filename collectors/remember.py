@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from sweeprules.collectors.cadence import history_after
 from sweeprules.collectors.cluster import status
@@ -14,6 +16,7 @@ from sweeprules.collectors.prior import ClusterMemo, JobMemo, Prior
 from sweeprules.collectors.slurm.states import TERMINAL
 from sweeprules.engine.facts import Ref, Subject, Unknown
 
+NO_RESULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 KEEP = 30 * 86400.0
 """Seconds that a job is remembered after it was last seen: links of a chain reach back that far."""
 
@@ -25,10 +28,12 @@ def remember(
     decided: Mapping[Ref, str],
     now: float,
     learned: Mapping[str, Learned] = NONE_LEARNED,
+    results: Mapping[str, Mapping[str, Any]] = NO_RESULTS,
 ) -> Prior:
     """The state after this sweep. `joined` are the subjects of `join_links`, `decided` the buckets of jobs.
 
-    `learned` is what was learned of running jobs, by their keys; of others what was known is kept.
+    `learned` is what was learned of running jobs, and `results` what was read of the results of jobs, both by their
+    keys; of others what was known is kept.
 
     A job whose state is unknown keeps the state that it had: its end must still be proved. Clusters that were not
     reached keep all of theirs.
@@ -47,7 +52,7 @@ def remember(
             seen = subjects.get(key, subject)
             memo = _memo(seen, prior.jobs.get(key), normalised, decided.get(subject.ref, ""), now, whole=whole)
             progress, cadence = kept(memo, learned.get(key), ended=memo.state in TERMINAL)
-            jobs[key] = replace(memo, progress=progress, cadence=cadence)
+            jobs[key] = replace(memo, progress=progress, cadence=cadence, results=results.get(key, memo.results))
             edges |= _edges(seen)
         if gathered.scheduled is not None:
             clusters[name] = _cluster(clusters.get(name, ClusterMemo()), gathered, now, whole=whole)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from sweeprules.collectors.gather import Gathered, log_marks, told_by
+from sweeprules.collectors.normalise import zone_of
 from sweeprules.collectors.slurm.jobs import Job
 from sweeprules.collectors.slurm.rounds import Asks
 from sweeprules.collectors.suspects import read_workers
+from sweeprules.collectors.trials.places import Wanted
+from sweeprules.collectors.trials.second import read_results
 from sweeprules.collectors.trials.steps import Steps, run
 from sweeprules.engine.facts import Ref
 
@@ -17,10 +20,11 @@ Update = Callable[[Gathered], Gathered]
 """What one reader adds to all that was gathered."""
 
 
-def look_closer(gathered: Gathered, session: Asks, suspects: Iterable[Ref]) -> Gathered:
+def look_closer(gathered: Gathered, session: Asks, suspects: Iterable[Ref], wanted: Sequence[Wanted] = ()) -> Gathered:
     """All that the second stage asks of a cluster, in as many round trips as its longest reader takes: at most 4.
 
-    `suspects` are refs of jobs; those of other clusters are passed over. The very value that came in is returned where
+    `suspects` are refs of jobs; those of other clusters are passed over. `wanted` are the jobs of this cluster whose
+    results are looked for. The very value that came in is returned where
     there was nothing to ask.
     """
     if gathered.scheduled is None:
@@ -30,6 +34,8 @@ def look_closer(gathered: Gathered, session: Asks, suspects: Iterable[Ref]) -> G
     readers: dict[str, Steps[Update]] = {}
     if jobs:
         readers["workers"] = _workers(gathered, jobs)
+    if wanted:
+        readers["results"] = _results(gathered, wanted)
     if not readers:
         return gathered
     updates, observed = run(session.ask, readers)
@@ -43,3 +49,11 @@ def _workers(gathered: Gathered, jobs: list[Job]) -> Steps[Update]:
     """What the workers of suspected jobs wrote near their last output."""
     found = yield from read_workers(jobs, gathered.logs.locations, log_marks(gathered.nonce))
     return lambda more: replace(more, workers=MappingProxyType(dict(found)))
+
+
+def _results(gathered: Gathered, wanted: Sequence[Wanted]) -> Steps[Update]:
+    """The trials and suites of jobs, and the logs beside their own."""
+    kept = {one.job_id: gathered.memos[one.job_id].results for one in wanted if one.job_id in gathered.memos}
+    marks, zone = log_marks(gathered.nonce), zone_of(gathered.record.timezone)
+    found = yield from read_results(wanted, kept, gathered.nonce, (marks.record, marks.field), zone)
+    return lambda more: replace(more, results=found)

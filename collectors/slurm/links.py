@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from sweeprules.collectors.logs.failure import alike
 from sweeprules.collectors.prior import JobMemo, Prior, SignatureMemo
-from sweeprules.collectors.slurm.runs import Link, Run, find_runs, identity_of
+from sweeprules.collectors.slurm.runs import Link, Run, find_runs, grouping_of, identity_of
 from sweeprules.collectors.slurm.siblings import sibling_relations
 from sweeprules.collectors.slurm.states import ACTIVE, FAILED, TERMINAL
 from sweeprules.engine.facts import (
@@ -90,18 +90,26 @@ def _link(subject: Subject, bucket: str, memo: JobMemo | None) -> Link:
 
 
 def _kept_links(links: Iterable[Link], prior: Prior) -> dict[str, Link]:
-    """Earlier jobs that may be links of what is there now: equal in cluster, user, name and workdir."""
+    """Earlier jobs that may be of a run that is there: equal in cluster, user, name and workdir, or its chunks."""
     current = list(links)
     keys = {link.key for link in current}
     wanted = {identity for link in current if (identity := identity_of(link)) is not None}
+    grouped = {group for link in current if (group := grouping_of(link)) is not None}
     kept = {}
     for key, memo in prior.jobs.items():
-        if key not in keys and memo.state in TERMINAL and identity_of(memo) in wanted:
-            kept[key] = Link(
-                key, memo.cluster, memo.job_id, memo.user, memo.name, memo.workdir, memo.bucket, memo.state,
-                memo.started, memo.ended, memo.exit, memo.array, "", (), False, memo,
-            )  # fmt: skip
+        if key in keys or memo.state not in TERMINAL:
+            continue
+        link = _kept_link(key, memo)
+        if identity_of(memo) in wanted or grouping_of(link) in grouped:
+            kept[key] = link
     return kept
+
+
+def _kept_link(key: str, memo: JobMemo) -> Link:
+    return Link(
+        key, memo.cluster, memo.job_id, memo.user, memo.name, memo.workdir, memo.bucket, memo.state,
+        memo.started, memo.ended, memo.exit, memo.array, "", (), False, memo,
+    )  # fmt: skip
 
 
 def _joined(
@@ -198,6 +206,7 @@ def _kept_subject(link: Link) -> Subject:
         "workdir": link.workdir,
         "state": link.state,
         "state_source": "store",
+        "submitted": ABSENT if memo is None or memo.submitted is None else memo.submitted,
         "started": ABSENT if link.started is None else link.started,
         "ended": ABSENT if link.ended is None else link.ended,
         "exit": link.exit or ABSENT,

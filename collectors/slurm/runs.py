@@ -100,7 +100,7 @@ def find_runs(links: Mapping[str, Link], edges: frozenset[tuple[str, str]]) -> l
     for group in chains.groups():
         for key in group[1:]:
             rows.join(group[0], key)
-    for members in _by(links.values(), _grouping):
+    for members in _by(links.values(), grouping_of):
         for link in members[1:]:
             rows.join(members[0].key, link.key)
     return [_run([links[key] for key in group], chained, chains) for group in rows.groups()]
@@ -128,7 +128,7 @@ def _join_components(members: Sequence[Link], chains: _Sets) -> None:
             chains.join(leaders.setdefault(link.base, link).key, link.key)
 
 
-def _grouping(link: Link) -> tuple[str, ...] | None:
+def grouping_of(link: Link) -> tuple[str, ...] | None:
     """Datagen chunks by their name without the chunk; resumes of an evaluation by its run tag."""
     if link.bucket == "datagen" and link.name and (_CHUNK.search(link.name) or link.array):
         return ("datagen", link.cluster, link.user, _CHUNK.sub("", link.name))

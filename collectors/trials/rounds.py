@@ -39,7 +39,8 @@ class Reading:
 
     `started` counts the trials that have a directory. `sums` are over every result that is read, and `doubt` says why
     these are not all (None: they are all). `new` results came since the last sweep (None at first sight). `clock` is
-    the cluster's, of the same call. `memos` belong to the directories that hold the trials.
+    the cluster's, of the same call. `memos` belong to the directories that hold the trials. `listed` is the listing
+    of the directory that was asked for, None where it was not read.
     """
 
     directory: str
@@ -54,6 +55,7 @@ class Reading:
     agent: str = ""
     clock: float | None = None
     memos: Mapping[str, TrialsMemo] = field(default_factory=dict)
+    listed: Observation | None = None
 
 
 def trials(
@@ -306,6 +308,7 @@ def _reading(directory: str, roots: Sequence[_Root], asked: Listing | Unknown) -
         agent=next((one.agent for root in roots for one in root.trials.values() if one.agent), ""),
         clock=asked.observation.remote_clock if isinstance(asked, Listing) else None,
         memos=MappingProxyType(memos),
+        listed=asked.observation if isinstance(asked, Listing) else None,
     )
 
 

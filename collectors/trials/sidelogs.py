@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 from sweeprules.collectors.logs import ask as files
@@ -43,18 +44,30 @@ class SideLog:
     mtime: float
     memo: Mapping[str, Json]
     first: bool = False
+    observation: Observation | None = None
 
 
 Found = Mapping[str, SideLog | Absent | Unknown]
+Owns = Callable[[str, str, str], bool]
+"""Whether a job's log may be one in a directory with this name; takes job, directory and name."""
+
+
+def _any(_job: str, _folder: str, _name: str) -> bool:
+    return True
 
 
 def sidelogs(
-    directories: Mapping[str, Sequence[str]], memos: Mapping[str, Mapping[str, Json]], record: str, field: str
+    directories: Mapping[str, Sequence[str]],
+    memos: Mapping[str, Mapping[str, Json]],
+    record: str,
+    field: str,
+    owns: Owns = _any,
 ) -> Steps[Mapping[str, Found]]:
     """By job, by kind (`tunnel`, `engine`, `upload`), the newest log of it in the job's directories; three rounds.
 
     Absent: every directory was listed and holds none of that kind. `memos` are by path, as earlier readings left them;
-    `record` and `field` are the sweep's separators of `stat` records.
+    `record` and `field` are the sweep's separators of `stat` records. What `owns` denies is passed over: in a directory
+    of many jobs the newest log may be another's.
     """
     folders = tuple(dict.fromkeys(path.rstrip("/") or "/" for paths in directories.values() for path in paths))
     folders = tuple(path for path in folders if askable(path))
@@ -64,7 +77,10 @@ def sidelogs(
     listings = dict.fromkeys(folders, NOT_READ) | {
         path: read_listing(one) for path, one in zip(folders, listed, strict=False)
     }
-    chosen = {job: {kind: _newest(kind, paths, listings) for kind in KINDS} for job, paths in directories.items()}
+    chosen = {
+        job: {kind: _newest(kind, paths, listings, partial(owns, job)) for kind in KINDS}
+        for job, paths in directories.items()
+    }
     wanted = tuple(dict.fromkeys(one for found in chosen.values() for one in found.values() if isinstance(one, str)))
     logs: dict[str, SideLog | Unknown] = {}
     if wanted:
@@ -79,7 +95,9 @@ def sidelogs(
     return MappingProxyType({job: _filed(found, logs) for job, found in chosen.items()})
 
 
-def _newest(kind: str, paths: Iterable[str], listings: Mapping[str, Listing | Unknown]) -> str | Absent | Unknown:
+def _newest(
+    kind: str, paths: Iterable[str], listings: Mapping[str, Listing | Unknown], owns: Callable[[str, str], bool]
+) -> str | Absent | Unknown:
     """The newest log of a kind in the first directory that has one."""
     unknown: Unknown | None = None
     for folder in paths:
@@ -88,7 +106,8 @@ def _newest(kind: str, paths: Iterable[str], listings: Mapping[str, Listing | Un
             unknown = unknown or listing
             continue
         for name in listing.names:
-            if KINDS[kind].fullmatch(name) and askable(path := f"{folder.rstrip('/')}/{name}"):
+            path = f"{folder.rstrip('/')}/{name}"
+            if KINDS[kind].fullmatch(name) and askable(path) and owns(folder, name):
                 return path
         if not listing.whole:
             unknown = unknown or Unknown(Reason.CUT, "the directory holds more names than are looked at")
@@ -128,7 +147,15 @@ def _log(
     left: dict[str, Json] = {"device": stat.device, "inode": stat.inode, "offset": until, "whole": whole}
     chunk = Chunk(data, begin, whole_start=begin in (0, since))
     return SideLog(
-        path, chunk, begin if since is None else since, gap, whole, stat.mtime, MappingProxyType(left), since is None
+        path,
+        chunk,
+        begin if since is None else since,
+        gap,
+        whole,
+        stat.mtime,
+        MappingProxyType(left),
+        since is None,
+        observation,
     )
 
 

@@ -21,22 +21,35 @@ Ask = Callable[[Sequence[Command]], Observed]
 
 def run(call: Ask, readers: Mapping[K, Steps[T]]) -> tuple[dict[K, T], Observed]:
     """What every reader returns, by its key, and all that was observed: as many calls as the longest of them asks."""
+    every: list[Observation] = []
+    joined = side_by_side(readers)
+    try:
+        batch = next(joined)
+        while True:
+            observed = call(tuple(batch))
+            every.extend(observed)
+            batch = joined.send(observed)
+    except StopIteration as end:
+        done: dict[K, T] = end.value
+    return done, tuple(every)
+
+
+def side_by_side(readers: Mapping[K, Steps[T]]) -> Steps[dict[K, T]]:
+    """Several readers as one, each of its rounds made of one round of every reader that still asks."""
     done: dict[K, T] = {}
     waiting: dict[K, tuple[Steps[T], Sequence[Command]]] = {}
-    every: list[Observation] = []
     for key, reader in readers.items():
         _advance(key, reader, None, done, waiting)
     while waiting:
         turn = list(waiting.items())
         waiting = {}
-        observed = call(tuple(command for _, (_, batch) in turn for command in batch))
-        every.extend(observed)
+        observed = yield tuple(command for _, (_, batch) in turn for command in batch)
         at = 0
         for key, (reader, batch) in turn:
             share = observed[at : at + len(batch)]
             at += len(batch)
             _advance(key, reader, share, done, waiting)
-    return done, tuple(every)
+    return done
 
 
 def _advance(
