@@ -114,7 +114,7 @@ def command(
     people gave verdicts (`sweeprules verdict`), each flag's precision and recall stand beside. Exit status: 0 good, 1
     when --fail-on stops, 2 usage, broken rules, or no cassette that could be judged.
     """
-    from sweeprules.cli.loading import SiteBroken, fail
+    from sweeprules.cli.loading import SiteBrokenError, fail
     from sweeprules.cli.printing import deliver
     from sweeprules.store.errors import StoreError
 
@@ -125,7 +125,7 @@ def command(
         raise click.UsageError("--rules compares two rule sets; name a site or a rules folder for one of them")
     try:
         document = _document(old, new, _paths(state, cassettes, float(since)), state, gates)
-    except SiteBroken as broken:
+    except SiteBrokenError as broken:
         fail(broken)
         raise
     except StoreError as error:

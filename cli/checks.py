@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sweeprules.cli.loading import SiteBroken, compile_load
+from sweeprules.cli.loading import SiteBrokenError, compile_load
 from sweeprules.cli.options import counted
 from sweeprules.engine.evaluate.words import duration
 from sweeprules.engine.language.ast import Policy
@@ -50,7 +50,7 @@ def site(choice: SiteChoice, load: SiteLoad) -> tuple[Check, Policy | None]:
     named = f"{choice.root} ({choice.how})"
     try:
         loaded = compile_load(choice, load)
-    except SiteBroken as broken:
+    except SiteBrokenError as broken:
         says = f"{named} has {counted(len(broken.problems), 'error')}, first {broken.problems[0]}"
         return Check("site", "error", says, "no sweep starts; `sweeprules validate` prints them all"), None
     if loaded.warnings:

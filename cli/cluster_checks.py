@@ -14,7 +14,7 @@ from sweeprules.cli.gathering import Sessions, side_by_side
 from sweeprules.cli.options import counted
 from sweeprules.collectors.slurm.ask import ping, version
 from sweeprules.collectors.slurm.scontrol import read_ping, read_version
-from sweeprules.collectors.transport.allow import CommandRefused
+from sweeprules.collectors.transport.allow import CommandRefusedError
 from sweeprules.collectors.transport.command import Command
 from sweeprules.collectors.transport.connect import allow_list, transport_for
 from sweeprules.collectors.transport.openssh import LOGIN
@@ -159,7 +159,7 @@ def _questions(record: ClusterRecord) -> tuple[list[tuple[str, Command]], list[s
     for tool, command in every:
         try:
             allowed.check(command)
-        except CommandRefused:
+        except CommandRefusedError:
             banned.append(tool)
         else:
             asked.append((tool, command))

@@ -32,7 +32,7 @@ class Loaded:
         return {(k.name, f.name): f.type for k in self.catalogue.kinds.values() for f in k.fields.values()}
 
 
-class SiteBroken(Exception):  # noqa: N818  it is what it says
+class SiteBrokenError(Exception):  # noqa: N818  it is what it says
     """Raised with every problem of a site at once."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -60,14 +60,14 @@ def load_catalogue() -> Catalogue:
 
 def read_site(choice: SiteChoice) -> SiteLoad:
     """The site's files as values, with their problems in them."""
-    from sweeprules.collectors.transport.allow import CommandRefused, check_extra
+    from sweeprules.collectors.transport.allow import CommandRefusedError, check_extra
     from sweeprules.collectors.transport.risk import secret_risk
     from sweeprules.store.site import load_site
 
     def refusal(argv: tuple[str, ...], bans: frozenset[str]) -> str | None:
         try:
             check_extra(argv, bans)
-        except CommandRefused as refused:
+        except CommandRefusedError as refused:
             return str(refused)
         return None
 
@@ -75,7 +75,7 @@ def read_site(choice: SiteChoice) -> SiteLoad:
 
 
 def compile_site(choice: SiteChoice) -> Loaded:
-    """The whole site, ready for a sweep. Raises `SiteBroken` with every error of settings, rules and templates."""
+    """The whole site, ready for a sweep. Raises `SiteBrokenError` with every error of settings, rules and templates."""
     return compile_load(choice, read_site(choice))
 
 
@@ -97,7 +97,7 @@ def compile_load(choice: SiteChoice, load: SiteLoad) -> Loaded:
         errors += [problem for problem in error.problems if problem.mark.file not in unread]
     errors += template_problems(load, catalogue)
     if errors or policy is None:
-        raise SiteBroken(errors)
+        raise SiteBrokenError(errors)
     return Loaded(choice, load, catalogue, policy, tuple(warnings))
 
 
@@ -110,7 +110,7 @@ def template_names(load: SiteLoad) -> frozenset[str]:
     )
 
 
-def fail(broken: SiteBroken) -> None:
+def fail(broken: SiteBrokenError) -> None:
     """Print a broken site's problems and leave with the status of a usage error."""
     from sweeprules.cli.main import USAGE
     from sweeprules.cli.options import print_problems

@@ -38,7 +38,7 @@ NATIVE: Engine = "native"
 _CODE = ("engine", "collectors", "store", "cli")
 
 
-class Unfit(Exception):  # noqa: N818  it is what it says
+class UnfitError(Exception):  # noqa: N818  it is what it says
     """A cassette that can be read and not be judged."""
 
 
@@ -72,7 +72,7 @@ class Reader:
     def see(self, loaded: Loaded) -> tuple[Seen, bool]:
         """All that the sweep recorded as its world, and whether no wait ran out: else it is not what was recorded.
 
-        Raises `Unfit`.
+        Raises `UnfitError`.
         """
         started = time.monotonic()
         try:
@@ -82,7 +82,7 @@ class Reader:
             held.from_data(holds)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             # The prior state is a document that anyone may have written; what reads it says so in all these ways.
-            raise Unfit(f"its prior state can not be read: {type(error).__name__}: {error}") from None
+            raise UnfitError(f"its prior state can not be read: {type(error).__name__}: {error}") from None
         world = self._look(start).world
         last = start.before.last
         seen = Seen(start.id, start.now, last.id if last is not None else "", start.chosen, holds, _anyones(world))

@@ -47,7 +47,7 @@ def command(
 
     With the recorded policy the report is the same, byte for byte. Exit status as for run.
     """
-    from sweeprules.cli.loading import SiteBroken, fail
+    from sweeprules.cli.loading import SiteBrokenError, fail
     from sweeprules.cli.outcome import exit_status
     from sweeprules.cli.printing import deliver, rendered
     from sweeprules.cli.remembered import check_remembered
@@ -64,7 +64,7 @@ def command(
             start = replay_start(loaded, tape, time.monotonic() + deadline)
             check_remembered(start.before, str(cassette))
             swept = sweep(with_engine(start, cast("Engine", engine)) if engine else start)
-    except SiteBroken as broken:
+    except SiteBrokenError as broken:
         fail(broken)
         raise
     except StoreError as error:
@@ -80,7 +80,7 @@ def command(
 def recorded_site(tape: Cassette, folder: Path, rules: Path | None) -> Loaded:
     """The recorded site, laid out in `folder` and compiled; with the rules of another folder where one is named.
 
-    Raises `SiteBroken` and `StoreError`.
+    Raises `SiteBrokenError` and `StoreError`.
     """
     from sweeprules.cli.loading import compile_site
 

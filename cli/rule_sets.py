@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sweeprules.cli.loading import Loaded, SiteBroken, compile_load, compile_site, read_site
+from sweeprules.cli.loading import Loaded, SiteBrokenError, compile_load, compile_site, read_site
 from sweeprules.cli.places import placed
 from sweeprules.cli.replay import laid_out, rules_folder
 from sweeprules.engine.errors import Mark, Problem
@@ -46,17 +46,17 @@ class RuleSet:
         return list(dict.fromkeys(used or ([self._site.policy.sha256] if self._site else [])))
 
     def check(self) -> None:
-        """Compile what needs no cassette. Raises `SiteBroken` with places that an editor opens."""
+        """Compile what needs no cassette. Raises `SiteBrokenError` with places that an editor opens."""
         if self.folder is None or not (self.folder / FILE).is_file():
             return
         root = self.folder.absolute()
         try:
             self._site = compile_site(SiteChoice(root, "--site"))
-        except SiteBroken as broken:
-            raise SiteBroken(placed(broken.problems, root, Path.cwd())) from None
+        except SiteBrokenError as broken:
+            raise SiteBrokenError(placed(broken.problems, root, Path.cwd())) from None
 
     def loaded(self, tape: Cassette) -> Loaded:
-        """The site that judges this cassette. Raises `SiteBroken` and `StoreError`."""
+        """The site that judges this cassette. Raises `SiteBrokenError` and `StoreError`."""
         for files, known in self._read:
             if files == tape.files:
                 return known
@@ -77,8 +77,8 @@ class RuleSet:
                 return replace(known, choice=choice, load=load)
         try:
             made = compile_load(choice, load)
-        except SiteBroken as broken:
-            raise SiteBroken([self._placed(problem) for problem in broken.problems]) from None
+        except SiteBrokenError as broken:
+            raise SiteBrokenError([self._placed(problem) for problem in broken.problems]) from None
         self._compiled.append(made)
         return made
 

@@ -120,14 +120,14 @@ def command(
     The exit status is 1 when that test would not pass with the rules as they are now.
     """
     from sweeprules.cli import from_sweep
-    from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
+    from sweeprules.cli.loading import SiteBrokenError, choose_site, compile_site, fail
     from sweeprules.cli.main import FINDINGS, GOOD
 
     asked = Asked(files, everything, cover, mutate, least, verbose)
     _check(asked, sweep, job, output)
     try:
         loaded = compile_site(choose_site(site))
-    except SiteBroken as broken:
+    except SiteBrokenError as broken:
         fail(broken)
         return
     if sweep is not None and job is not None:

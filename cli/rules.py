@@ -39,14 +39,14 @@ def command(site: Path | None, wanted: tuple[str, ...], code: str | None, effect
     of each value and of what it overrides. Exit status: 0, or 2 when the site is broken or no rule is of that name.
     """
     from sweeprules.cli.effective import effective_rows, overridden, rule_rows
-    from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
+    from sweeprules.cli.loading import SiteBrokenError, choose_site, compile_site, fail
 
     if code is not None:
         _explain_code(code, output)
         return
     try:
         loaded = compile_site(choose_site(site))
-    except SiteBroken as broken:
+    except SiteBrokenError as broken:
         fail(broken)
         return
     root = Path(loaded.load.site.root)

@@ -94,7 +94,7 @@ def command(
     or template (nothing is sent); 3 incomplete; 1 flags at or above --fail-on; 0.
     """
     from sweeprules.cli.environment import settle_environment
-    from sweeprules.cli.loading import SiteBroken, choose_site, compile_site, fail
+    from sweeprules.cli.loading import SiteBrokenError, choose_site, compile_site, fail
     from sweeprules.store.errors import StoreError
     from sweeprules.store.lock import Held, take_lock
     from sweeprules.store.state import make_state, state_path
@@ -103,7 +103,7 @@ def command(
     settle_environment()
     try:
         loaded = compile_site(choose_site(site))
-    except SiteBroken as broken:
+    except SiteBrokenError as broken:
         fail(broken)
         raise
     chosen = _chosen(globs, [record.name for record in loaded.load.site.records])

@@ -73,7 +73,7 @@ def _write(folder: Path, site: Path | None) -> None:
 
 def _vocabulary(site: Path | None) -> tuple[Policy, Catalogue]:
     """The words of the site; while its own policy is broken those that it extends: that is when an editor is open."""
-    from sweeprules.cli.loading import SiteBroken, choose_site, compile_load, fail, load_catalogue, read_site
+    from sweeprules.cli.loading import SiteBrokenError, choose_site, compile_load, fail, load_catalogue, read_site
     from sweeprules.engine.language.load import load_policy
     from sweeprules.store.builtin import schema
 
@@ -81,7 +81,7 @@ def _vocabulary(site: Path | None) -> tuple[Policy, Catalogue]:
     load = read_site(choice)
     try:
         loaded = compile_load(choice, load)
-    except SiteBroken as broken:
+    except SiteBrokenError as broken:
         if len(load.layers) == 1:
             fail(broken)
         count = counted(len(broken.problems), "problem")

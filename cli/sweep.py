@@ -25,7 +25,7 @@ from sweeprules.collectors.numbers import Told, with_memos
 from sweeprules.collectors.prior import COLLECTORS, ClusterMemo, Prior
 from sweeprules.collectors.remember import remember
 from sweeprules.collectors.second import look_closer
-from sweeprules.collectors.transport.allow import CommandRefused
+from sweeprules.collectors.transport.allow import CommandRefusedError
 from sweeprules.collectors.transport.command import Transport
 from sweeprules.engine.evaluate.looking import newest_seen
 from sweeprules.engine.evaluate.truths import Truths
@@ -233,7 +233,7 @@ def _gather(start: Start, records: list[ClusterRecord], sessions: Sessions, prio
 
 def _lost(record: ClusterRecord, start: Start, prior: Prior, error: BaseException | None) -> _Seen:
     """A cluster whose gathering came to nothing; its jobs of the last sweep keep their rows, unseen."""
-    if isinstance(error, CommandRefused):
+    if isinstance(error, CommandRefusedError):
         head, cluster = _head(record, "blocked", str(error)), outside.unreadable(record)
     else:
         why = f"internal error: {type(error).__name__}: {error}" if error else "the cluster's deadline passed"

@@ -24,7 +24,7 @@ from sweeprules.collectors.slurm.states import TERMINAL
 from sweeprules.engine.facts import NOT_READ, FactValue
 from sweeprules.engine.language.ast import Pattern, Policy
 from sweeprules.engine.observation import Observation
-from sweeprules.engine.testsources import LogFacts, Readers, Recorded, Unreadable
+from sweeprules.engine.testsources import LogFacts, Readers, Recorded, UnreadableError
 from sweeprules.store import builtin
 from sweeprules.store.cassette import Cassette, read_cassette
 from sweeprules.store.errors import StoreError
@@ -83,7 +83,7 @@ class CassetteReader:
         self._tapes: dict[Path, tuple[Cassette, SiteLoad]] = {}
 
     def __call__(self, test_file: str, name: str, policy: Policy) -> Recorded:
-        """All that the recorded sweep saw, joined as this policy decides. Raises `Unreadable`."""
+        """All that the recorded sweep saw, joined as this policy decides. Raises `UnreadableError`."""
         path = self._path(test_file, name)
         try:
             tape, load = self._tapes.get(path) or self._read(path)
@@ -93,11 +93,11 @@ class CassetteReader:
             start = with_engine(replay_start(loaded, tape, time.monotonic() + PATIENCE), "native")
             return Recorded(sweep(start).world, held.from_data(start.before.document(held.HOLDS)))
         except StoreError as error:
-            raise Unreadable(f"{name} {error.what}", error.hint) from None
+            raise UnreadableError(f"{name} {error.what}", error.hint) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             # The prior state is a document that anyone may have written; what reads it says so in all these ways.
             what = f"{name}: its prior state can not be read: {type(error).__name__}: {error}"
-            raise Unreadable(what, "record it again") from None
+            raise UnreadableError(what, "record it again") from None
 
     def _read(self, path: Path) -> tuple[Cassette, SiteLoad]:
         tape = read_cassette(path)
@@ -115,7 +115,7 @@ class CassetteReader:
         root = (builtin.ROOT if shipped else self._loaded.choice.root).resolve()
         path = (root / test_file.removeprefix(SHIPPED)).parent / name
         if Path(name).is_absolute() or not path.resolve().is_relative_to(root):
-            raise Unreadable(f"{name} lies outside the site", "put the cassette into a folder of the site")
+            raise UnreadableError(f"{name} lies outside the site", "put the cassette into a folder of the site")
         return path.resolve()
 
 

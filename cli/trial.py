@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sweeprules.cli import looking, worlds
-from sweeprules.cli.loading import Loaded, SiteBroken
-from sweeprules.cli.looking import Seen, Unfit
+from sweeprules.cli.loading import Loaded, SiteBrokenError
+from sweeprules.cli.looking import Seen, UnfitError
 from sweeprules.cli.rule_sets import RuleSet
 from sweeprules.cli.sweep import held_states
 from sweeprules.engine.evaluate.native import Judging, evaluate_pair
@@ -43,7 +43,7 @@ def try_all(old: RuleSet, new: RuleSet, paths: Sequence[Path], kept: Worlds | No
 
     What rules hold from sweep to sweep (`for:`) goes on from what the same rule set held after the sweep before, where
     that one was judged too; else from what was recorded. `kept` holds the worlds that earlier backtests made; those
-    made now are put there. Raises `SiteBroken`, before anything is judged, when a rule set is broken; a cassette that
+    made now are put there. Raises `SiteBrokenError`, before anything is judged, when a rule set is broken; a cassette that
     can not be judged is counted, with the reason.
     """
     for side in (old, new):
@@ -54,7 +54,7 @@ def try_all(old: RuleSet, new: RuleSet, paths: Sequence[Path], kept: Worlds | No
         try:
             data = read_bounded(path, MAX_FILE)
             pair.judge(tried, data, str(path))
-        except (StoreError, Unfit) as error:
+        except (StoreError, UnfitError) as error:
             tried.failed[str(path)] = str(error)
     if kept is not None:
         kept.prune()
@@ -71,16 +71,16 @@ class _Line:
     def loaded(self, tape: Cassette, *, first: bool) -> Loaded:
         """The site that judges this cassette.
 
-        Raises `SiteBroken` for rules that a person named, as long as nothing is judged yet; later it is this cassette
-        that does not fit them. Raises `Unfit` and `StoreError`.
+        Raises `SiteBrokenError` for rules that a person named, as long as nothing is judged yet; later it is this cassette
+        that does not fit them. Raises `UnfitError` and `StoreError`.
         """
         try:
             return self.rules.loaded(tape)
-        except SiteBroken as broken:
+        except SiteBrokenError as broken:
             if first and self.rules.folder is not None:
                 raise
             what = "; ".join(str(problem) for problem in broken.problems[:3])
-            raise Unfit(f"the policy can not be compiled ({self.rules.name}): {what}") from None
+            raise UnfitError(f"the policy can not be compiled ({self.rules.name}): {what}") from None
 
     def held(self, seen: Seen) -> Held:
         """What this rule set held after the sweep before; what was recorded where it did not judge that one."""
@@ -100,7 +100,7 @@ class _Pair:
     _keys: dict[int, tuple[Loaded, str]] = field(default_factory=dict)
 
     def judge(self, tried: Tried, data: bytes, name: str) -> None:
-        """One cassette under both. Raises `StoreError` and `Unfit`; nothing is added then."""
+        """One cassette under both. Raises `StoreError` and `UnfitError`; nothing is added then."""
         head = parse_head(data, name)
         sites = [line.loaded(head, first=not tried.times) for line in (self.old, self.new)]
         seen = self._seen(data, name, sites)

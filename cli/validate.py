@@ -64,7 +64,7 @@ def command(site: Path | None, output: str | None, verbose: bool) -> None:
 
 def validated(choice: SiteChoice) -> Validated:
     """Look through the site; problems are at places relative to the working folder."""
-    from sweeprules.cli.loading import SiteBroken, compile_load, read_site
+    from sweeprules.cli.loading import SiteBrokenError, compile_load, read_site
     from sweeprules.cli.places import placed
 
     load = read_site(choice)
@@ -73,7 +73,7 @@ def validated(choice: SiteChoice) -> Validated:
     try:
         loaded = compile_load(choice, load)
         policy = loaded.policy
-    except SiteBroken as broken:
+    except SiteBrokenError as broken:
         problems += [*broken.problems, *_unreadable_tests(load)]
     else:
         problems += _beside(loaded)

@@ -45,12 +45,12 @@ class Recorded:
 
 
 class ReadCassette(Protocol):
-    """Reads the cassette `name`, a place relative to the file of the test, under a policy. Raises `Unreadable`."""
+    """Reads the cassette `name`, a place relative to the file of the test, under a policy. Raises `UnreadableError`."""
 
     def __call__(self, test_file: str, name: str, policy: Policy) -> Recorded: ...  # pragma: no cover
 
 
-class Unreadable(Exception):  # noqa: N818  it is what it says
+class UnreadableError(Exception):  # noqa: N818  it is what it says
     """Raised for a cassette that can not be read; `hint` says what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -207,7 +207,7 @@ def _recorded(
 ) -> tuple[GivenCassette, Given] | None:
     try:
         recorded = read(name.mark.file, name.text, policy)
-    except Unreadable as error:
+    except UnreadableError as error:
         problems.append(Problem(name.mark, error.message, error.hint))
         return None
     jobs = {subject.ref.key: subject.ref for subject in recorded.world.of_kind("job") if subject.judged}

@@ -18,7 +18,7 @@ MAX_WORDS = 1_000_000
 """Bytes in all arguments: half of the usual 2 MiB limit. More files go as items."""
 
 
-class CommandRefused(Exception):  # noqa: N818  a refusal, raised before anything was sent
+class CommandRefusedError(Exception):  # noqa: N818  a refusal, raised before anything was sent
     """Raised for a command of no allowed shape; nothing was sent. `nearest` is the shape that it resembles most."""
 
     def __init__(self, argv: Sequence[str], why: str, nearest: str = "") -> None:
@@ -42,14 +42,14 @@ class AllowList:
     extra: tuple[tuple[str, ...], ...] = ()
 
     def check(self, command: Command) -> str:
-        """The command's kind; raises `CommandRefused`."""
+        """The command's kind; raises `CommandRefusedError`."""
         kind = check(command.argv, self.bans, self.extra)
         _check_items(command)
         return kind
 
 
 def check(argv: Sequence[str], bans: frozenset[str] = frozenset(), extra: Iterable[Sequence[str]] = ()) -> str:
-    """The kind of an allowed command (`squeue`, `scontrol-job`, `stat`, ...); raises `CommandRefused`."""
+    """The kind of an allowed command (`squeue`, `scontrol-job`, `stat`, ...); raises `CommandRefusedError`."""
     words = tuple(argv)
     _check_words(words)
     inner = _without_prefix(words)
@@ -64,32 +64,32 @@ def check(argv: Sequence[str], bans: frozenset[str] = frozenset(), extra: Iterab
 
 
 def check_extra(argv: Sequence[str], bans: frozenset[str] = frozenset()) -> str:
-    """The kind of a command that a record adds; raises `CommandRefused`.
+    """The kind of a command that a record adds; raises `CommandRefusedError`.
 
     It is held to the same shapes. An absolute program path must be written out plainly, and no word may hold a glob:
     nothing expands it, so it would only mislead whoever reads the record.
     """
     words = tuple(argv)
     if words and words[0].startswith("/") and (".." in words[0] or "//" in words[0]):
-        raise CommandRefused(words, "the program's path must be written without `..` and `//`")
+        raise CommandRefusedError(words, "the program's path must be written without `..` and `//`")
     for word in words[1:]:
         if not word.startswith(("-", "+")) and re.search(r"[*?]", word):
             why = f"globs are not expanded: name the file or directory instead of {_shown([word])}"
-            raise CommandRefused(words, why)
+            raise CommandRefusedError(words, why)
     return check(words, bans, (words,))
 
 
 def _check_words(words: tuple[str, ...]) -> None:
     if not words or not words[0]:
-        raise CommandRefused(words, "there is no program")
+        raise CommandRefusedError(words, "there is no program")
     total = 0
     for word in words:
         size = _size(word)
         total += size + 1
         if "\0" in word:
-            raise CommandRefused(words, "an argument holds a NUL")
+            raise CommandRefusedError(words, "an argument holds a NUL")
         if size > MAX_WORD or total > MAX_WORDS:
-            raise CommandRefused(words, "the arguments are too long; files in number go to `xargs -0` as items")
+            raise CommandRefusedError(words, "the arguments are too long; files in number go to `xargs -0` as items")
 
 
 def _without_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -101,11 +101,11 @@ def _without_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
         pattern = ENVIRONMENT.get(name)
         if pattern is None or not re.fullmatch(pattern, value):
             why = f"`env` may set only {', '.join(ENVIRONMENT)}, to harmless values, not {_shown([words[at]])}"
-            raise CommandRefused(words, why)
+            raise CommandRefusedError(words, why)
         at += 1
     if at == 1 or at == len(words) or words[at] in ("env", "xargs"):
         why = "`env` takes variables and then one allowed command"
-        raise CommandRefused(words, why, "env TZ=UTC ssh-keygen -L -f PATH")
+        raise CommandRefusedError(words, why, "env TZ=UTC ssh-keygen -L -f PATH")
     return words[at:]
 
 
@@ -115,7 +115,7 @@ def _check_bans(words: tuple[str, ...], inner: tuple[str, ...], bans: frozenset[
     for ban in sorted(bans):
         start = tuple(ban.split())
         if start and any(form[: len(start)] == start for form in (words, named, behind)):
-            raise CommandRefused(words, f"the cluster's record bans `{ban}`")
+            raise CommandRefusedError(words, f"the cluster's record bans `{ban}`")
 
 
 def _behind_xargs(inner: tuple[str, ...]) -> tuple[str, ...]:
@@ -131,14 +131,14 @@ def _xargs(words: tuple[str, ...], inner: tuple[str, ...]) -> str:
     plain = [word for at, word in enumerate(options) if word != "-n" and (at == 0 or options[at - 1] != "-n")]
     form = "xargs -0 [-r] [-n N] stat|tail|head OPTIONS --"
     if "-0" not in plain or not set(plain) <= {"-0", "-r"}:
-        raise CommandRefused(words, "`xargs` takes -0, -r and -n N, and -0 always", form)
+        raise CommandRefusedError(words, "`xargs` takes -0, -r and -n N, and -0 always", form)
     counts = [options[at + 1] if at + 1 < len(options) else "" for at, word in enumerate(options) if word == "-n"]
     if any(not re.fullmatch("[1-9][0-9]{0,5}", count) for count in counts):
-        raise CommandRefused(words, "`xargs -n` takes a number above zero", form)
+        raise CommandRefusedError(words, "`xargs -n` takes a number above zero", form)
     if not behind or behind[0] not in XARGS_PROGRAMS:
-        raise CommandRefused(words, "`xargs` may run only stat, tail or head", form)
+        raise CommandRefusedError(words, "`xargs` may run only stat, tail or head", form)
     if behind[-1] != "--":
-        raise CommandRefused(words, "the command behind `xargs` must end in `--`: its files are the items", form)
+        raise CommandRefusedError(words, "the command behind `xargs` must end in `--`: its files are the items", form)
     return "xargs-" + _match(words, behind, with_operands=False).kind
 
 
@@ -146,18 +146,18 @@ def _check_items(command: Command) -> None:
     words = command.argv
     xargs = _without_prefix(words)[0] == "xargs"
     if command.items and not xargs:
-        raise CommandRefused(words, "only `xargs -0` takes items")
+        raise CommandRefusedError(words, "only `xargs -0` takes items")
     if xargs and not command.items and "-r" not in words:
-        raise CommandRefused(words, "`xargs` without -r needs at least one item")
+        raise CommandRefusedError(words, "`xargs` without -r needs at least one item")
     if any(not item or "\0" in item or _size(item) > MAX_WORD for item in command.items):
-        raise CommandRefused(words, "an item is empty, too long, or holds a NUL")
+        raise CommandRefusedError(words, "an item is empty, too long, or holds a NUL")
 
 
 def _match(words: tuple[str, ...], inner: tuple[str, ...], *, with_operands: bool) -> Shape:
     same_program = [shape for shape in SHAPES if shape.program == inner[0]]
     if not same_program:
         why = f"{_shown(inner[:1])} is not on the list of commands that only read"
-        raise CommandRefused(words, why, _nearest(inner[0]))
+        raise CommandRefusedError(words, why, _nearest(inner[0]))
     refusals: list[tuple[int, str, Shape]] = []
     for shape in same_program:
         depth, why = _mismatch(shape, inner, with_operands)
@@ -165,7 +165,7 @@ def _match(words: tuple[str, ...], inner: tuple[str, ...], *, with_operands: boo
             return shape
         refusals.append((depth, why, shape))
     _, why, shape = max(refusals, key=lambda refusal: refusal[0])
-    raise CommandRefused(words, why, _form(shape))
+    raise CommandRefusedError(words, why, _form(shape))
 
 
 def _mismatch(shape: Shape, inner: tuple[str, ...], with_operands: bool) -> tuple[int, str]:

@@ -24,7 +24,7 @@ def carry(
 ) -> Reply:
     """The reply of `argv`, which runs the shell text of `batch` from its standard input.
 
-    `deadline` is of `time.monotonic()`. Raises `CommandRefused` before anything is started.
+    `deadline` is of `time.monotonic()`. Raises `CommandRefusedError` before anything is started.
     """
     word = shell.nonce()
     whole = shell.framed(batch)

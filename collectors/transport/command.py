@@ -77,7 +77,7 @@ class Transport(Protocol):
 
     `deadline` is in seconds of `time.monotonic()`; the call has returned by then, but for the second that ending a
     stubborn process may take. A login that fails is a value in the reply, never an exception; a command that is not
-    allowed raises `CommandRefused` before anything is sent.
+    allowed raises `CommandRefusedError` before anything is sent.
     """
 
     def call(self, login: str, batch: Sequence[Command], deadline: float) -> Reply: ...

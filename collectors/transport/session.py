@@ -65,7 +65,7 @@ class Session:
     def ask(self, batch: Sequence[Command]) -> tuple[Observation, ...]:
         """The observations of `batch`, in its order, from the first login of which any command was answered.
 
-        When every login fails they are those of the last attempt. Raises `CommandRefused` before anything is sent.
+        When every login fails they are those of the last attempt. Raises `CommandRefusedError` before anything is sent.
         """
         return self._ask(batch, self._order())
 

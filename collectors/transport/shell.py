@@ -74,7 +74,7 @@ def framed(batch: Sequence[Command]) -> tuple[Command, ...]:
 
 
 def script(batch: Sequence[Command], word: str, allowed: AllowList) -> bytes:
-    """The shell text for `batch`, whose frames are numbered from 0; raises `CommandRefused`.
+    """The shell text for `batch`, whose frames are numbered from 0; raises `CommandRefusedError`.
 
     `word` is the call's nonce. A command's timeout is kept by the login where it has a `timeout` that takes `-k`.
     """

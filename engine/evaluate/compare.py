@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any as Anything
 
 from sweeprules.engine.evaluate.intervals import compare_interval
-from sweeprules.engine.evaluate.texts import BadPattern, matcher, matches
+from sweeprules.engine.evaluate.texts import BadPatternError, matcher, matches
 from sweeprules.engine.facts import Absent, FactValue, Interval, Unknown, Value
 from sweeprules.engine.language.ast import Compare, Pattern
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth, negate, of
@@ -157,5 +157,5 @@ def _text(op: str, left: Anything, wanted: Anything, fold: bool) -> Truth:
         return UNKNOWN
     try:
         return of(matcher(op, wanted, fold)(left))
-    except BadPattern:
+    except BadPatternError:
         return UNKNOWN

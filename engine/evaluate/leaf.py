@@ -13,7 +13,7 @@ from itertools import repeat
 from typing import Any as Anything
 
 from sweeprules.engine.evaluate.compare import compare, is_number
-from sweeprules.engine.evaluate.texts import BadPattern, matcher
+from sweeprules.engine.evaluate.texts import BadPatternError, matcher
 from sweeprules.engine.evaluate.truths import CODE, T, U
 from sweeprules.engine.facts import ABSENT, NOT_READ, Absent, FactValue, Unknown
 from sweeprules.engine.language.ast import Compare, Pattern
@@ -148,7 +148,7 @@ def _texts(test: Compare, column: Values, rights: tuple[FactValue, ...], pattern
     if test.op in ("prefix", "glob", "regex", "contains") and isinstance(wanted, str):
         try:
             holds = matcher(test.op, wanted, test.fold)
-        except BadPattern:
+        except BadPatternError:
             return column.ones * U
         return int.from_bytes(bytes(map(holds, column.filled)), "little") * T
     return _row_by_row(test, column, rights, patterns)

@@ -14,7 +14,7 @@ from sweeprules.engine.language.ast import Pattern
 Matcher = Callable[[str], bool]
 
 
-class BadPattern(Exception):  # noqa: N818 - a reason, caught beside its one raise and turned into a truth
+class BadPatternError(Exception):  # noqa: N818 - a reason, caught beside its one raise and turned into a truth
     """A right side that came from a fact is no regular expression."""
 
 
@@ -23,7 +23,7 @@ def matcher(op: str, wanted: str, fold: bool) -> Matcher:
     """The test `op` (prefix, glob, regex, contains) against `wanted`, as a function of the text.
 
     `regex` searches anywhere in the text (anchor it with `^` and `$`) in linear time; `glob` must match the whole
-    text, with `* ? [..] [!..]`; `fold` compares without regard to letter case. Raises BadPattern.
+    text, with `* ? [..] [!..]`; `fold` compares without regard to letter case. Raises BadPatternError.
     """
     if op == "regex":
         return _search(wanted, fold)
@@ -50,7 +50,7 @@ def _search(regex: str, fold: bool) -> Matcher:
     try:
         compiled = re2.compile(_encodable(regex), options)
     except re2.error as error:
-        raise BadPattern(str(error)) from error
+        raise BadPatternError(str(error)) from error
     return lambda left: compiled.search(_encodable(left)) is not None
 
 

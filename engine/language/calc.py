@@ -37,7 +37,7 @@ class _Term(NamedTuple):
     mark: Mark
 
 
-class _Wrong(Exception):  # noqa: N818
+class _WrongError(Exception):  # noqa: N818
     """Ends one calc after its mistake was reported."""
 
 
@@ -49,7 +49,7 @@ def calc(scope: Scope, node: Node) -> tuple[Calc, Type] | None:
         return None
     try:
         term = _Parser(scope, _tokens(scope, node, text)).whole()
-    except _Wrong:
+    except _WrongError:
         return None
     if not isinstance(term.value, Arith):
         scope.report(node.mark, f"nothing is calculated in {quote(text)}", f"write {text.strip()} without calc")
@@ -65,7 +65,7 @@ def _tokens(scope: Scope, node: Node, text: str) -> list[_Token]:
         if match is None or match.lastgroup is None:
             start = at + len(text[at:]) - len(text[at:].lstrip())
             scope.report(_place(node, text, start), f"{quote(text[start])} can not stand in a calc")
-            raise _Wrong
+            raise _WrongError
         kind = match.lastgroup
         found.append(_Token(kind, match.group(kind), _place(node, text, match.start(kind))))
         if kind == "end":
@@ -170,7 +170,7 @@ class _Parser:
         text = token.text if token.text.startswith("..") else token.text[1:]
         found = resolve(self._scope, text, token.mark)
         if found is None:
-            raise _Wrong
+            raise _WrongError
         return _Term(FieldRef(found.path), self._quantity(found.type, token), token.mark)
 
     def _quantity(self, one: Type, token: _Token) -> Type:
@@ -181,7 +181,7 @@ class _Parser:
     def _call(self, token: _Token) -> _Term:
         if token.text not in FUNCTIONS:
             self._scope.unknown(token.mark, "function", token.text, FUNCTIONS)
-            raise _Wrong
+            raise _WrongError
         self._expect("(")
         self._deeper(token)
         terms = [self._sum()]
@@ -253,9 +253,9 @@ class _Parser:
         if token.text != text or token.kind == "end":
             raise self._fail(token.mark, f"`{text}` is missing here")
 
-    def _fail(self, mark: Mark, message: str, hint: str = "") -> _Wrong:
+    def _fail(self, mark: Mark, message: str, hint: str = "") -> _WrongError:
         self._scope.report(mark, message, hint)
-        return _Wrong()
+        return _WrongError()
 
 
 def _times(one: Type, other: Type) -> Type | None:

@@ -15,7 +15,7 @@ _EMPTY = frozenset("bBAzZ")
 """Escapes that match a place."""
 
 
-class _Unread(Exception):  # noqa: N818
+class _UnreadError(Exception):  # noqa: N818
     """The regex has something that is not read here."""
 
 
@@ -26,7 +26,7 @@ def samples(regex: str) -> list[str]:
         found = reader.alternatives()
         if reader.at < len(regex):
             return []
-    except _Unread:
+    except _UnreadError:
         return []
     options = re2.Options()
     options.log_errors = False
@@ -62,7 +62,7 @@ class _Reader:
     def _next(self) -> str:
         char = self._peek()
         if not char:
-            raise _Unread
+            raise _UnreadError
         self.at += 1
         return char
 
@@ -77,7 +77,7 @@ class _Reader:
         if char in "^$":
             return [""]
         if char in _QUANTIFIERS:
-            raise _Unread
+            raise _UnreadError
         return ["x" if char == "." else char]
 
     def _group(self) -> list[str]:
@@ -89,10 +89,10 @@ class _Reader:
                 self.at += head.index(">") + 1
             else:
                 # Flags such as (?i) change what the letters mean.
-                raise _Unread
+                raise _UnreadError
         found = self.alternatives()
         if self._next() != ")":
-            raise _Unread
+            raise _UnreadError
         return found
 
     def _escape(self) -> str:
@@ -102,7 +102,7 @@ class _Reader:
         if char in _CLASSES:
             return _CLASSES[char]
         if char.isalnum():
-            raise _Unread
+            raise _UnreadError
         return char
 
     def _class(self) -> list[str]:
@@ -116,7 +116,7 @@ class _Reader:
             if char == "]" and members:
                 break
             if char == "[":
-                raise _Unread
+                raise _UnreadError
             members.append(self._escape() if char == "\\" else char)
         if denied:
             return [next((char for char in "x0 ~" if char not in members), "")]
@@ -139,7 +139,7 @@ class _Reader:
         end = self.regex.find("}", self.at)
         number = self.regex[self.at : end].partition(",")[0]
         if end < 0 or not number.isdigit() or int(number) > MOST:
-            raise _Unread
+            raise _UnreadError
         self.at = end + 1
         return int(number)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeprules.collectors.transport.allow import AllowList, CommandRefused, check, check_extra
+from sweeprules.collectors.transport.allow import AllowList, CommandRefusedError, check, check_extra
 from sweeprules.collectors.transport.command import Command
 from sweeprules.collectors.transport.local import LocalTransport
 from sweeprules.collectors.transport.openssh import OpenSshTransport
@@ -103,7 +103,7 @@ def test_for_every_banned_and_unlisted_form_nothing_is_sent(argv: tuple[str, ...
     spawned = Recorder()
     good = Command(("date", "+%s"))
     batch = (good, Command(argv), good)
-    with pytest.raises(CommandRefused) as refusal:
+    with pytest.raises(CommandRefusedError) as refusal:
         if kind == "local":
             LocalTransport(spawn=spawned).call("here", batch, soon())
         elif kind == "openssh":
@@ -133,7 +133,7 @@ def test_the_recorder_would_have_seen_an_allowed_command() -> None:
     ],
 )
 def test_items_belong_to_xargs_and_are_names(argv: str, items: tuple[str, ...]) -> None:
-    with pytest.raises(CommandRefused):
+    with pytest.raises(CommandRefusedError):
         AllowList().check(Command(tuple(argv.split()), items))
 
 
@@ -162,7 +162,7 @@ def test_xargs_without_items_needs_r() -> None:
 def test_a_ban_takes_away_what_is_shipped(ban: str, argv: str) -> None:
     words = argv.split()
     check(words)
-    with pytest.raises(CommandRefused, match="bans"):
+    with pytest.raises(CommandRefusedError, match="bans"):
         check(words, frozenset({ban}))
 
 
@@ -176,7 +176,7 @@ def test_a_record_adds_only_allowed_shapes_and_may_say_where_a_program_lies() ->
     assert check(("/opt/slurm/bin/squeue", "-a", "-o", "%j"), extra=(extra,)) == "squeue"
     assert check(("squeue", "-a", "-o", "%j"), extra=(extra,)) == "squeue"
     for argv in (("/opt/slurm/bin/sacct", "--format=JobID"), ("/opt/slurm/bin/squeue", "-i", "5", "-o", "%i")):
-        with pytest.raises(CommandRefused):
+        with pytest.raises(CommandRefusedError):
             check(argv, extra=(extra,))
 
 
@@ -186,18 +186,18 @@ def test_a_record_adds_only_allowed_shapes_and_may_say_where_a_program_lies() ->
      "ls -- '/a/**'", "ls -R -- /a", "/opt/bin/find /a"],
 )  # fmt: skip
 def test_a_record_can_not_add_anything_else(text: str) -> None:
-    with pytest.raises(CommandRefused):
+    with pytest.raises(CommandRefusedError):
         check_extra(shlex.split(text))
 
 
 def test_a_ban_holds_against_a_record_s_own_program() -> None:
     extra = ("/opt/slurm/bin/squeue", "-o", "%i")
-    with pytest.raises(CommandRefused, match="bans"):
+    with pytest.raises(CommandRefusedError, match="bans"):
         check(extra, frozenset({"squeue"}), (extra,))
 
 
 def test_a_refusal_says_what_why_and_what_is_nearest() -> None:
-    with pytest.raises(CommandRefused) as refusal:
+    with pytest.raises(CommandRefusedError) as refusal:
         check(("squeu", "-o", "%i"))
     assert refusal.value.argv == ("squeu", "-o", "%i")
     assert "only read" in refusal.value.why
@@ -209,7 +209,7 @@ def test_a_refusal_says_what_why_and_what_is_nearest() -> None:
 def test_any_words_are_allowed_or_refused_and_nothing_else_happens(words: list[str], program: str) -> None:
     try:
         kind = check((program, *words))
-    except CommandRefused as refusal:
+    except CommandRefusedError as refusal:
         assert str(refusal).isprintable()
     else:
         assert kind

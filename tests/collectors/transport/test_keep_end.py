@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeprules.collectors.transport import outcome, shell
-from sweeprules.collectors.transport.allow import AllowList, CommandRefused
+from sweeprules.collectors.transport.allow import AllowList, CommandRefusedError
 from sweeprules.collectors.transport.command import Answer, Command, Reply
 from sweeprules.collectors.transport.fabric_ssh import FabricTransport
 from sweeprules.collectors.transport.local import LocalTransport
@@ -91,7 +91,7 @@ def test_only_what_may_be_read_is_sent_whichever_end_is_kept(keep: Literal["star
         ("grep", "-r", "-F", "-e", "x", "--", "/w"),
         ("grep", "-e", "x", "--", "/w"),
     ):
-        with pytest.raises(CommandRefused):
+        with pytest.raises(CommandRefusedError):
             shell.script((Command(argv, keep=keep),), WORD, AllowList())
 
 

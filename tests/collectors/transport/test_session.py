@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeprules.collectors.transport.allow import AllowList, CommandRefused
+from sweeprules.collectors.transport.allow import AllowList, CommandRefusedError
 from sweeprules.collectors.transport.command import Answer, Command, Reply, unsent
 from sweeprules.collectors.transport.replay import ReplayTransport
 from sweeprules.collectors.transport.session import Session
@@ -175,7 +175,7 @@ def test_commands_without_a_timeout_get_the_cluster_s() -> None:
 def test_a_banned_command_is_refused_before_anything_is_sent() -> None:
     transport = Scripted({})
     talk = Session("c", REACH, transport, 1e18, AllowList(frozenset({"sacct"})))
-    with pytest.raises(CommandRefused):
+    with pytest.raises(CommandRefusedError):
         talk.ask((SQUEUE, SACCT))
     assert transport.calls == [] and talk.attempts == []
 
