@@ -8,17 +8,22 @@ from fnmatch import fnmatchcase
 from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
+from typing import NamedTuple
 
 from sweeprules.cli.cadence import ALIKE, CADENCE
 from sweeprules.cli.cadence import value as parameter
-from sweeprules.cli.choosing import BUCKET, suspecting
+from sweeprules.cli.choosing import KINDS, suspecting
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.marks import Marks, chain
+from sweeprules.cli.results import with_results
 from sweeprules.collectors import cluster as clusters
+from sweeprules.collectors.gather import Gathered
+from sweeprules.collectors.metrics.points import Json
 from sweeprules.collectors.numbers import Printed, Told, aliases_of, names
 from sweeprules.collectors.prior import Prior, SignatureMemo
 from sweeprules.collectors.slurm.links import join_links
 from sweeprules.collectors.steps import with_numbers, with_steps
+from sweeprules.collectors.trials.chunks import with_chunks
 from sweeprules.engine.evaluate.native import evaluate_part
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.evaluate.verdict import suspects
@@ -103,32 +108,51 @@ def _newest(job: Subject, given: Mapping[Ref, Subject]) -> int | None:
     return max((number for number in numbers if isinstance(number, int)), default=None)
 
 
-def buckets(policy: Policy, world: World) -> dict[Ref, str]:
-    """The bucket of each judged job for which one was decided."""
-    truths: Truths = evaluate_part(policy, world, [BUCKET])
-    found = {subject.ref: truths.field(subject.ref, "bucket") for subject in world.of_kind("job")}
-    return {ref: bucket for ref, bucket in found.items() if isinstance(bucket, str)}
+class Kinds(NamedTuple):
+    """The bucket and the flavour of each judged job for which one was decided."""
+
+    buckets: Mapping[Ref, str]
+    flavours: Mapping[Ref, str]
+
+
+def kinds(policy: Policy, world: World) -> Kinds:
+    """What kind of work each judged job is, as far as that is known before its results are read."""
+    truths: Truths = evaluate_part(policy, world, KINDS)
+    return Kinds(_decided(truths, world, "bucket"), _decided(truths, world, "flavour"))
+
+
+def _decided(truths: Truths, world: World, name: str) -> dict[Ref, str]:
+    found = {subject.ref: truths.field(subject.ref, name) for subject in world.of_kind("job")}
+    return {ref: value for ref, value in found.items() if isinstance(value, str)}
+
+
+class Joined(NamedTuple):
+    """The subjects of a sweep with all that needs their buckets; and by job key what logs and results left."""
+
+    subjects: list[Subject]
+    told: Mapping[str, Told]
+    results: Mapping[str, Mapping[str, Json]]
 
 
 def joined(
     subjects: Sequence[Subject],
-    decided: Mapping[Ref, str],
+    decided: Kinds,
     prior: Prior,
     signatures: Mapping[str, SignatureMemo],
     printed: Mapping[str, Printed],
+    gathered: Sequence[Gathered],
     loaded: Loaded,
-) -> tuple[list[Subject], dict[str, Told]]:
-    """The subjects with runs, links, steps, counts, series and cadence: what needs the bucket to be known.
-
-    Beside them what the logs of jobs told, by job key.
-    """
-    known = {**_kept_buckets(subjects, prior), **decided}
+) -> Joined:
+    """The subjects with runs, links, steps, results, counts, series and cadence: what needs the bucket to be known."""
+    known = {**_kept_buckets(subjects, prior), **decided.buckets}
     read, told = with_numbers(subjects, known, printed, aliases_of(loaded.policy.metrics))
     linked = join_links(read, known, prior, signatures, partial(alike_elapsed, loaded.policy))
     fields = (*names(loaded.catalogue.kinds["step"].fields), *loaded.policy.metrics)
-    made = with_steps(linked, known, told, prior, tuple(dict.fromkeys(fields)))
+    known = {**_kept_buckets(linked, prior), **known}
+    whole, left = with_results(linked, known, decided.flavours, gathered, printed, prior, loaded)
+    made = with_steps(with_chunks(whole, known), known, told, prior, tuple(dict.fromkeys(fields)))
     jobs = [s for s in made if s.ref.kind == "job"]
-    return [_completed(subject, known, jobs, loaded) for subject in made], told
+    return Joined([_completed(subject, known, jobs, loaded) for subject in made], told, left)
 
 
 def alike_elapsed(policy: Policy, cluster: str, bucket: str) -> FactValue:
@@ -151,6 +175,9 @@ def _completed(subject: Subject, known: Mapping[Ref, str], jobs: Sequence[Subjec
     facts = dict(subject.facts)
     sources = dict(subject.sources)
     facts.setdefault("series", _series(facts.get("name"), loaded.load.site))
+    registered = _registration(facts["series"], loaded.load.site)
+    if registered is not None:
+        facts.setdefault("db_registration", registered)
     bucket = known.get(subject.ref)
     if not subject.judged:
         if bucket is not None:
@@ -171,6 +198,11 @@ def _series(name: FactValue | None, site: Site) -> FactValue:
         return Unknown("not-read", "the name was not read")
     found = [s.name for s in site.series if any(fnmatchcase(name, glob) for glob in s.name_globs)]
     return ABSENT if not found else found[0] if len(found) == 1 else Unknown("conflict", ", ".join(found))
+
+
+def _registration(name: FactValue, site: Site) -> bool | None:
+    """Whether the models of a series are registered, where the site says so."""
+    return next((one.db_registration for one in site.series if one.name == name), None)
 
 
 def _cadence(bucket: str | None, cluster: FactValue | None, policy: Policy) -> dict[str, FactValue]:

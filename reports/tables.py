@@ -10,7 +10,7 @@ from sweeprules.engine.facts import Absent
 from sweeprules.reports.clean import one_line
 from sweeprules.reports.numbers import is_number
 from sweeprules.reports.rows import Row, filling
-from sweeprules.reports.training import RL_COLUMNS, SFT_COLUMNS, grid, job_cell, rl_row, sft_row
+from sweeprules.reports.training import RL_COLUMNS, SFT_COLUMNS, grid, is_done, job_cell, rl_row, sft_row
 from sweeprules.reports.trend import flags, head, live, next_link, said, state_words, tail
 from sweeprules.reports.trials import (
     DATAGEN_COLUMNS,
@@ -131,7 +131,7 @@ def _span(row: Row) -> str:
 def _rollup(rows: Sequence[Row], lead: str) -> str:
     """How many run, wait and have ended, or `lead` in their place; then what is flagged and what could not be told."""
     count = Counter(_phase(row.state) for row in rows)
-    count["ended otherwise"] = count["ended"] - sum(row.state == "COMPLETED" for row in rows)
+    count["ended otherwise"] = sum(_phase(row.state) == "ended" and not is_done(row) for row in rows)
     words = ("ended otherwise", "state unknown") if lead else ("running", "pending", "ended", "state unknown")
     parts = [lead] if lead else []
     parts += [f"{word} {count[word]}" for word in words if count[word]]

@@ -110,12 +110,13 @@ def _pace(row: Row, step: FactValue, total: FactValue) -> str:
 def grid(rows: Sequence[Row]) -> str:
     """`grid: running 6 · pending-unique 11 · done 37 · long pole: 1e22 9.7B cells (4)`, over distinct names.
 
-    A pending copy of a name that runs is its resume backup and no cell of its own; a done name that waits or runs
-    again is not done. What is none is not named, since a queue that could not be read has no zero either.
+    A pending copy of a name that runs is its resume backup and no cell of its own, nor is one that waits behind a run
+    that is complete by its data. A state is no proof: what is COMPLETED short of its last step is not done. What is
+    none is not named, since a queue that could not be read has no zero either.
     """
     running = _names(rows, "RUNNING")
-    pending = _names(rows, "PENDING") - running
-    done = _names(rows, "COMPLETED") - running - pending
+    done = {row.entry["name"] for row in rows if is_done(row)} - running
+    pending = _names(rows, "PENDING") - running - done
     counts = (("running", running), ("pending-unique", pending), ("done", done))
     parts = [f"{word} {len(names)}" for word, names in counts if names]
     pole = _long_pole(rows, running | pending)
@@ -123,13 +124,15 @@ def grid(rows: Sequence[Row]) -> str:
     return "grid: " + " · ".join(parts) if parts else ""
 
 
+def is_done(row: Row) -> bool:
+    """Whether the row's run has ended at its last step, by its data, and with weights that are of use."""
+    return row.flagged("sft-complete") and not (row.flagged("failure") or row.flagged("failure-recurring"))
+
+
 def _names(rows: Sequence[Row], state: str) -> set[str]:
     found = {row.entry["name"] for row in rows if row.state == state}
     return found | {
-        row.entry["name"]
-        for row in rows
-        for link in row.entry["facts"].get("links", ())
-        if link["state"] == state and state != "COMPLETED"
+        row.entry["name"] for row in rows for link in row.entry["facts"].get("links", ()) if link["state"] == state
     }
 
 

@@ -26,6 +26,7 @@ SIGNALS = {name: (f"rl.{name}",) for name in ("grad", "entropy", "log-ratio", "p
 NAN = Unknown(Reason.NAN)
 CUT = Unknown(Reason.CUT)
 COLLAPSE = Flag("rl-collapse", "critical", "rl.collapse", "at step 140", step=140)
+DONE = Flag("sft-complete", "info", "sft.complete", "COMPLETED at step 26788 of 26788")
 STALE = Flag("stale-log", "warning", "live.stale-log", "silent 47m")
 NUMBERS: dict[str, FactValue] = {
     "reward": 0.4121, "policy_loss": -0.00312, "grad_norm": 0.2104, "entropy": 0.441, "log_ratio_mean": 0.01102,
@@ -152,7 +153,12 @@ def _sft() -> Made:
             grad_norm=ABSENT, log_age=20_000.0),
     ]  # fmt: skip
     health = {"RUNNING": "healthy", "PENDING": "waiting"}
-    return jobs, [verdict(one, "sft", health=health.get(str(one.get("state")), "ended")) for one in jobs]
+    flags = {"COMPLETED": (DONE,)}
+    return jobs, [
+        verdict(one, "sft", *flags.get(state, ()), health=health.get(state, "ended"))
+        for one in jobs
+        for state in (str(one.get("state")),)
+    ]
 
 
 def _datagen() -> Made:

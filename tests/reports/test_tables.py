@@ -17,7 +17,7 @@ from sweeprules.reports.document import Judged, build
 from sweeprules.reports.rows import signal_rules
 from sweeprules.reports.text import render
 from tests.engine.evaluate.site import policy
-from tests.reports.fleet import fleet, job, on_step, related, step, verdict, with_steps, world_of
+from tests.reports.fleet import DONE, fleet, job, on_step, related, step, verdict, with_steps, world_of
 
 WIDTHS = (60, 100, 200)
 Cells = dict[str, str]
@@ -249,6 +249,21 @@ def test_a_grid_names_one_long_job_and_what_has_no_end_in_sight() -> None:
     blind = [runs[1], job("a:3", "sft__c", eta=ABSENT)]
     (table,) = build(world_of(blind, [verdict(run, "sft") for run in blind]))["tables"]
     assert table["rollup"].endswith("long pole: ? (no ETA)")
+
+
+def test_a_cell_is_done_by_its_data_and_not_by_its_state() -> None:
+    failed = Flag("failure", "critical", "fail.masked-is-failure", "COMPLETED by name only")
+    runs = [
+        (job("a:1", "sft__done", state="COMPLETED", step=916, max_step=916), (DONE,)),
+        (job("a:2", "sft__done", state="PENDING", step=ABSENT), ()),
+        (job("a:3", "sft__saved", state="TIMEOUT", step=916, max_step=916), (DONE,)),
+        (job("a:4", "sft__short", state="COMPLETED", step=400, max_step=916), ()),
+        (job("a:5", "sft__nan", state="COMPLETED", step=916, max_step=916), (DONE, failed)),
+        (job("a:6", "sft__short-again", state="COMPLETED", step=400, max_step=916), ()),
+        (job("a:7", "sft__short-again", state="PENDING", step=ABSENT), ()),
+    ]
+    (table,) = build(world_of([run for run, _ in runs], [verdict(run, "sft", *flags) for run, flags in runs]))["tables"]
+    assert table["rollup"].startswith("grid: pending-unique 1 · done 2 · ended otherwise 3")
 
 
 def test_what_is_none_is_no_part_of_a_grid() -> None:
