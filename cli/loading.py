@@ -32,7 +32,7 @@ class Loaded:
         return {(k.name, f.name): f.type for k in self.catalogue.kinds.values() for f in k.fields.values()}
 
 
-class SiteBrokenError(Exception):  # noqa: N818  it is what it says
+class SiteBrokenError(Exception):
     """Raised with every problem of a site at once."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:

@@ -38,7 +38,7 @@ NATIVE: Engine = "native"
 _CODE = ("engine", "collectors", "store", "cli")
 
 
-class UnfitError(Exception):  # noqa: N818  it is what it says
+class UnfitError(Exception):
     """A cassette that can be read and not be judged."""
 
 

@@ -43,8 +43,8 @@ def try_all(old: RuleSet, new: RuleSet, paths: Sequence[Path], kept: Worlds | No
 
     What rules hold from sweep to sweep (`for:`) goes on from what the same rule set held after the sweep before, where
     that one was judged too; else from what was recorded. `kept` holds the worlds that earlier backtests made; those
-    made now are put there. Raises `SiteBrokenError`, before anything is judged, when a rule set is broken; a cassette that
-    can not be judged is counted, with the reason.
+    made now are put there. Raises `SiteBrokenError`, before anything is judged, when a rule set is broken; a cassette
+    that can not be judged is counted, with the reason.
     """
     for side in (old, new):
         side.check()
@@ -71,8 +71,8 @@ class _Line:
     def loaded(self, tape: Cassette, *, first: bool) -> Loaded:
         """The site that judges this cassette.
 
-        Raises `SiteBrokenError` for rules that a person named, as long as nothing is judged yet; later it is this cassette
-        that does not fit them. Raises `UnfitError` and `StoreError`.
+        Raises `SiteBrokenError` for rules that a person named, as long as nothing is judged yet; later it is this
+        cassette that does not fit them. Raises `UnfitError` and `StoreError`.
         """
         try:
             return self.rules.loaded(tape)

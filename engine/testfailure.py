@@ -14,7 +14,7 @@ from sweeprules.engine.evaluate.proof import Prover
 from sweeprules.engine.evaluate.resolve import Scope
 from sweeprules.engine.evaluate.whynot import WhyNot, why_not
 from sweeprules.engine.facts import Ref
-from sweeprules.engine.language.ast import Act, Choice, Pattern, Route
+from sweeprules.engine.language.ast import Act, Choice, Condition, Pattern, Route
 from sweeprules.engine.language.shape import quote
 from sweeprules.engine.testexpect import Difference
 from sweeprules.engine.testgiven import Given
@@ -130,8 +130,8 @@ class Account:
         if entry.when is not None:
             yield from _leaves(self._proved(entry.when, ref))
 
-    def _proved(self, condition: object, ref: Ref) -> ConditionProof:
-        return self._prover.condition(condition, Scope(self._prover.lens.world.subjects[ref]))  # type: ignore[arg-type]
+    def _proved(self, condition: Condition, ref: Ref) -> ConditionProof:
+        return self._prover.condition(condition, Scope(self._prover.lens.world.subjects[ref]))
 
     # ------------------------------------------------------------ logs
 

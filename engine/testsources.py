@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from sweeprules.engine.errors import Mark, Problem, nearest
 from sweeprules.engine.evaluate.compare import same
@@ -28,12 +27,8 @@ class LogFacts:
     implied: Mapping[str, FactValue]
 
 
-class ReadLog(Protocol):
-    """Reads the whole text of a log by patterns; `facts` are the job's own, as the test gives them."""
-
-    def __call__(
-        self, text: str, facts: Mapping[str, FactValue], patterns: Mapping[str, Pattern]
-    ) -> LogFacts: ...  # pragma: no cover
+ReadLog = Callable[[str, Mapping[str, FactValue], Mapping[str, Pattern]], LogFacts]
+"""Reads the whole text of a log by patterns: the text, the job's own facts as the test gives them, the patterns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +39,14 @@ class Recorded:
     held: Held
 
 
-class ReadCassette(Protocol):
-    """Reads the cassette `name`, a place relative to the file of the test, under a policy. Raises `UnreadableError`."""
+ReadCassette = Callable[[str, str, Policy], Recorded]
+"""Reads a cassette under a policy: the file of the test, a place relative to it, the policy.
 
-    def __call__(self, test_file: str, name: str, policy: Policy) -> Recorded: ...  # pragma: no cover
+Raises `UnreadableError`.
+"""
 
 
-class UnreadableError(Exception):  # noqa: N818  it is what it says
+class UnreadableError(Exception):
     """Raised for a cassette that can not be read; `hint` says what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:

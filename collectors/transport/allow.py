@@ -18,7 +18,7 @@ MAX_WORDS = 1_000_000
 """Bytes in all arguments: half of the usual 2 MiB limit. More files go as items."""
 
 
-class CommandRefusedError(Exception):  # noqa: N818  a refusal, raised before anything was sent
+class CommandRefusedError(Exception):
     """Raised for a command of no allowed shape; nothing was sent. `nearest` is the shape that it resembles most."""
 
     def __init__(self, argv: Sequence[str], why: str, nearest: str = "") -> None:

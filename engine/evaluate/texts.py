@@ -14,7 +14,7 @@ from sweeprules.engine.language.ast import Pattern
 Matcher = Callable[[str], bool]
 
 
-class BadPatternError(Exception):  # noqa: N818 - a reason, caught beside its one raise and turned into a truth
+class BadPatternError(Exception):
     """A right side that came from a fact is no regular expression."""
 
 

@@ -37,7 +37,7 @@ class _Term(NamedTuple):
     mark: Mark
 
 
-class _WrongError(Exception):  # noqa: N818
+class _WrongError(Exception):
     """Ends one calc after its mistake was reported."""
 
 

@@ -15,7 +15,7 @@ _EMPTY = frozenset("bBAzZ")
 """Escapes that match a place."""
 
 
-class _UnreadError(Exception):  # noqa: N818
+class _UnreadError(Exception):
     """The regex has something that is not read here."""
 
 
