@@ -6,6 +6,9 @@ from sweeprules.engine.evaluate.plan import DECIDE_KIND, Node
 from sweeprules.engine.language.ast import Policy
 
 BUCKET = Node("field", "bucket", DECIDE_KIND)
+FLAVOUR = Node("field", "flavour", DECIDE_KIND)
+KINDS = (BUCKET, FLAVOUR)
+"""What has to be known of a job before it is known where its results lie and what its log tells."""
 
 
 def suspecting(policy: Policy) -> frozenset[Node]:

@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sweeprules.cli import held
+from sweeprules.cli import held, results
 from sweeprules.cli.cadence import READ
-from sweeprules.cli.choosing import BUCKET, suspecting
+from sweeprules.cli.choosing import KINDS, suspecting
 from sweeprules.cli.deciding import Engine
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.starting import replay_start, with_engine
@@ -173,7 +173,11 @@ def first_key(loaded: Loaded) -> str:
     """The part of `site_key` that the first stage depends on, before anything is suspected."""
     policy, site = loaded.policy, loaded.load.site
     settings: Site = replace(site, root="", records=())
-    said = (reading(policy, [BUCKET]), [gist(policy.params.get(name)) for name in sorted(READ)], gist(settings))
+    said = (
+        reading(policy, KINDS),
+        [gist(policy.params.get(name)) for name in sorted({*READ, *results.READ})],
+        gist(settings),
+    )
     return hashlib.sha256(repr(said).encode()).hexdigest()
 
 

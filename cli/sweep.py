@@ -9,14 +9,16 @@ import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sweeprules.cli import gathering, held, worlds
 from sweeprules.cli import marks as marking
 from sweeprules.cli.deciding import Decided, Engine, decide
 from sweeprules.cli.gathering import Sessions, side_by_side
+from sweeprules.cli.handoffrows import handoff_row, worded
 from sweeprules.cli.history import dated
 from sweeprules.cli.loading import Loaded
+from sweeprules.cli.results import wanted, with_benchmarks
 from sweeprules.collectors import cluster as clusters
 from sweeprules.collectors import outside
 from sweeprules.collectors.gather import Gathered, gather_first, gathered_nothing
@@ -27,19 +29,18 @@ from sweeprules.collectors.remember import remember
 from sweeprules.collectors.second import look_closer
 from sweeprules.collectors.transport.allow import CommandRefusedError
 from sweeprules.collectors.transport.command import Transport
+from sweeprules.collectors.trials.places import Wanted
 from sweeprules.engine.evaluate.looking import newest_seen
 from sweeprules.engine.evaluate.truths import Truths
-from sweeprules.engine.facts import FactValue, Ref, Subject, World
+from sweeprules.engine.facts import Ref, Subject, World
 from sweeprules.engine.holds import Held, advance
 from sweeprules.engine.observation import Observation
 from sweeprules.engine.site import BrokenRecord, ClusterRecord
 from sweeprules.engine.verdicts import Verdict
-from sweeprules.handoffs.identity import path_of
 from sweeprules.handoffs.render import Handoff, hand_off
 from sweeprules.reports.clean import markdown
-from sweeprules.reports.document import ClusterHead, HandoffRow, Judged, SweepHead, build
+from sweeprules.reports.document import ClusterHead, Judged, SweepHead, build
 from sweeprules.reports.rows import signal_rules
-from sweeprules.reports.words import typed
 from sweeprules.store.history import Since
 from sweeprules.store.kept import StartingPoint
 
@@ -116,6 +117,8 @@ class Looked:
     observations: tuple[Observation, ...]
     told: Mapping[str, Told]
     """What the logs tell of each job, by job key."""
+    results: Mapping[str, Mapping[str, Any]]
+    """What was read of the results of each job, as the next sweep starts from it, by job key."""
     first: World
     """The world of the first stage, which the suspects were chosen from."""
     suspects: Mapping[str, tuple[Ref, ...]]
@@ -153,16 +156,17 @@ def look(start: Start) -> Looked:
     sessions = Sessions(records, start.connect, gathering.budget(start.deadline))
     try:
         seen = [*_gather(start, records, sessions, prior), *kept_out]
-        first, buckets, told = _world(start, seen, prior)
-        suspects = worlds.suspects_by_cluster(start.loaded.policy, first)
-        closer = _look_closer(start, sessions, seen, suspects)
+        first = _world(start, seen, prior)
+        suspects = worlds.suspects_by_cluster(start.loaded.policy, first.world)
+        sought = wanted(first.world, first.kinds.buckets, first.kinds.flavours, start.loaded, prior)
+        closer = _look_closer(start, sessions, seen, suspects, sought)
         # Where the second stage brought nothing, the first world stands.
-        world = first
-        if not all(map(operator.is_, closer, seen)):
-            world, buckets, told = _world(start, closer, prior)
+        last = first if all(map(operator.is_, closer, seen)) else _world(start, closer, prior)
     finally:
         sessions.close()
-    return Looked(closer, world, buckets, prior, sessions.observations(), told, first, suspects)
+    told, left = last.joined.told, last.joined.results
+    observed = sessions.observations()
+    return Looked(closer, last.world, last.kinds.buckets, prior, observed, told, left, first.world, suspects)
 
 
 def _prior(start: Start) -> Prior:
@@ -260,29 +264,43 @@ def _seen(record: ClusterRecord, result: tuple[Gathered, Normalised]) -> _Seen:
 # ---------------------------------------------------------------- decide, join, look closer
 
 
-def _world(start: Start, seen: list[_Seen], prior: Prior) -> tuple[World, dict[Ref, str], dict[str, Told]]:
-    subjects = [subject for one in seen for subject in one.subjects]
+class _World(NamedTuple):
+    """All subjects as one world, what kind of work the jobs are, and what was made on the way."""
+
+    world: World
+    kinds: worlds.Kinds
+    joined: worlds.Joined
+
+
+def _world(start: Start, seen: list[_Seen], prior: Prior) -> _World:
+    subjects = with_benchmarks([subject for one in seen for subject in one.subjects], start.loaded.load.site)
     head = worlds.sweep_subject(start.id, start.now, start.before, start.loaded.policy.sha256, start.engine)
     first = worlds.connect(subjects, head, start.before)
-    buckets = worlds.buckets(start.loaded.policy, first)
+    kinds = worlds.kinds(start.loaded.policy, first)
     signatures = {k: v for one in seen if one.normalised for k, v in one.normalised.signatures.items()}
     printed = {k: v for one in seen if one.normalised for k, v in one.normalised.printed.items()}
-    joined, told = worlds.joined(subjects, buckets, prior, signatures, printed, start.loaded)
+    gathered = [one.gathered for one in seen if one.gathered is not None]
+    joined = worlds.joined(subjects, kinds, prior, signatures, printed, gathered, start.loaded)
     marks = marking.from_data(start.before.document(marking.STEPS))
-    return worlds.connect(joined, head, start.before, marks), buckets, told
+    return _World(worlds.connect(joined.subjects, head, start.before, marks), kinds, joined)
 
 
 def _look_closer(
-    start: Start, sessions: Sessions, seen: list[_Seen], suspects: Mapping[str, tuple[Ref, ...]]
+    start: Start,
+    sessions: Sessions,
+    seen: list[_Seen],
+    suspects: Mapping[str, tuple[Ref, ...]],
+    sought: Mapping[str, tuple[Wanted, ...]],
 ) -> list[_Seen]:
-    """The second stage: what suspects and clusters still need is asked, and facts are made again of what came."""
+    """The second stage: what suspects, results and clusters need is asked, and facts are made again of what came."""
     wanted = {one.head.name: one for one in seen if one.gathered is not None}
     records = [one.gathered.record for one in seen if one.gathered is not None]
 
     def one(record: ClusterRecord) -> tuple[Gathered, Normalised] | None:
         before = wanted[record.name].gathered
         assert before is not None
-        after = look_closer(before, sessions[record.name], suspects.get(record.name, ()))
+        name = record.name
+        after = look_closer(before, sessions[name], suspects.get(name, ()), sought.get(name, ()))
         return None if after is before else (after, normalise(after, start.loaded.policy.patterns))
 
     done, _ = side_by_side(records, one, sessions.deadline, "looked closer")
@@ -306,7 +324,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
     verdicts, since = dated(verdicts, start.before.since, loaded.policy, swept, start.id)
     records = {r.name: r for r in loaded.load.site.records if isinstance(r, ClusterRecord)}
     handoffs, verdicts = hand_off(
-        world, verdicts, loaded.policy, records, loaded.load.templates, markdown, _shown(loaded)
+        world, verdicts, loaded.policy, records, loaded.load.templates, markdown, worded(loaded.types)
     )
     complete = all(
         head.status in ("swept", "skipped") and (head.status == "skipped" or head.queue != "unknown") for head in heads
@@ -319,7 +337,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         heads,
         world,
         verdicts,
-        tuple(_row(h, world) for h in handoffs),
+        tuple(handoff_row(h, world) for h in handoffs),
         loaded.types,
         signal_rules(loaded.policy),
     )
@@ -337,7 +355,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         {head.name: head.status for head in heads},
         tuple(handoffs),
         since,
-        remember(looked.prior, pairs, world.subjects.values(), looked.buckets, start.now),
+        remember(looked.prior, pairs, world.subjects.values(), looked.buckets, start.now, results=looked.results),
         held_states(_held_before(start), decided.truths, start.now, start.id, loaded.load.site.keep_sweeps),
         _marks_after(start, world, decided, swept),
         looked.observations,
@@ -366,32 +384,3 @@ def _marks_after(start: Start, world: World, decided: Decided, whole: frozenset[
     jobs = {subject.ref.key for subject in world.of_kind("job") if subject.judged}
     before = marking.from_data(start.before.document(marking.STEPS))
     return marking.advance(before, {ref.key: step for ref, step in seen.items()}, jobs, whole)
-
-
-def _shown(loaded: Loaded) -> Callable[[str, FactValue], str]:
-    types = loaded.types
-
-    def shown(name: str, value: FactValue) -> str:
-        return typed(value, types.get(("job", name), "text"))
-
-    return shown
-
-
-def _row(handoff: Handoff, world: World) -> HandoffRow:
-    subject = world.subjects[handoff.subject]
-    job_id = subject.get("job_id")
-    cluster = handoff.subject.key if handoff.subject.kind == "cluster" else subject.get("cluster")
-    return HandoffRow(
-        id=handoff.id,
-        template=handoff.template,
-        cause=handoff.cause,
-        cluster=cluster if isinstance(cluster, str) else "",
-        job_id=job_id if isinstance(job_id, str) else "",
-        subject=str(handoff.subject),
-        status=handoff.status,
-        blocked_by=handoff.blocked_by,
-        proofs=tuple((p.name, p.truth.word, p.source, p.at) for p in handoff.proofs),
-        since="",
-        path=path_of(handoff.id),
-        actions=handoff.actions,
-    )
