@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sweeprules.engine.facts import ABSENT, Absent, FactValue, Reason, Unknown
+from sweeprules.engine.facts import ABSENT, Absent, FactValue, Reason, Subject, Unknown
 from sweeprules.reports.clean import one_line
 from sweeprules.reports.numbers import about, cell, is_number, number, pair, percent
 from sweeprules.reports.rows import Row
@@ -29,9 +29,13 @@ def base_name(name: str) -> str:
 
 
 def chunk_groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of each data generation together, in the order of their first: chunks of one cluster and user."""
+    """The rows of each data generation together, in the order of their first: chunks of one cluster and user.
+
+    Chunks that the report has in one row are taken apart again, each with what was read of it.
+    """
+    apart = [chunk for row in rows for chunk in _chunks_of(row)]
     return _grouped(
-        rows, lambda row: (row.entry["cluster"], str(row.get("user")), base_name(row.entry["name"])), _is_chunk
+        apart, lambda row: (row.entry["cluster"], str(row.get("user")), base_name(row.entry["name"])), _is_chunk
     )
 
 
@@ -43,6 +47,35 @@ def eval_groups(rows: Sequence[Row]) -> list[list[Row]]:
         lambda row: (row.entry["cluster"], *(str(row.get(name)) for name in names)),
         lambda row: all(isinstance(row.get(name), str) for name in names),
     )
+
+
+def _chunks_of(row: Row) -> list[Row]:
+    """The row itself, then one for each other chunk of its run: the last job of that chunk. Flags stay on the row."""
+    last = {_chunk_of(link): link for link in row.links}
+    own = _chunk_of(row.job)
+    others = [link for number, link in last.items() if number and number != own]
+    return [row, *(_of_link(row, link) for link in others)]
+
+
+def _chunk_of(job: Subject) -> str:
+    name = job.get("name")
+    found = _CHUNK.search(name) if isinstance(name, str) else None
+    return found.group(1) if found else ""
+
+
+def _of_link(row: Row, link: Subject) -> Row:
+    state, age = link.get("state"), link.get("log_age")
+    told = {name: link.get(name) for name in ("job_id", "name")}
+    entry = {
+        **row.entry,
+        **{name: value if isinstance(value, str) else "" for name, value in told.items()},
+        "state": state if isinstance(state, str) else "UNKNOWN",
+        "last_output_age_s": age if isinstance(age, int | float) else None,
+        "flags": [],
+        "actions": [],
+        "health": "ok",
+    }
+    return Row(entry, link, (link,), row.run)
 
 
 def _is_chunk(row: Row) -> bool:
@@ -75,7 +108,8 @@ def datagen_row(group: Sequence[Row]) -> list[str]:
     trials = _total(started, "trials_done")
     done, total = _told(group, "chunks_done"), _told(group, "chunks_total")
     values = {"chunks": done, "trials": trials, "avg_turns": turns, "Mean": mean, "exc%": share}
-    trend = said([*_chunk_head(group), _fresh(started), bringup(first), next_link(first), *tail(first, values)])
+    behind = next_link(first) if len(group) == 1 else ""
+    trend = said([*_chunk_head(group), _fresh(started), bringup(first), behind, *tail(first, values)])
     name = base_name(first.entry["name"]) if len(group) > 1 or _is_chunk(first) else first.entry["name"]
     return [
         job_cell(first, name=name, extra=tracker_row(first)),
