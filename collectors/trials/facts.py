@@ -214,7 +214,7 @@ def _filed(
         # What is kept of a directory stands where it could not be read, and ends where it is gone.
         moved = bool(wanted.kept) and reading.reason == Reason.NOT_READ and reading is not NO_ROOM
         stands = {} if moved else dict(kept)
-        return Made(MappingProxyType(dict(facts)), sources, MappingProxyType({**stands, **left}))
+        return Made(MappingProxyType(dict(facts)), sources, {**stands, **left})
     memo: dict[str, Json] = {
         "directory": reading.directory,
         "trials": {path: dict(encode(one)) for path, one in reading.memos.items()},
@@ -228,7 +228,7 @@ def _filed(
     if reading.listed is not None:
         listed = source(reading.listed)
         where = {name: listed for name in facts if name not in SUITE_FACTS}
-    return Made(MappingProxyType(dict(facts)), MappingProxyType({**where, **sources}), MappingProxyType(memo))
+    return Made(MappingProxyType(dict(facts)), MappingProxyType({**where, **sources}), memo)
 
 
 def kept_facts(kept: Mapping[str, Json], terms: Terms) -> dict[str, FactValue]:
