@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from sweeprules.cli.options import counted
 if TYPE_CHECKING:
     from sweeprules.cli.loading import Loaded
     from sweeprules.engine.mutation import Mutation, Tried
+    from sweeprules.engine.ruletests import RuleTest
 
 Where = Callable[[str], str]
 """A file of the site as the person would write it."""
@@ -37,7 +38,8 @@ WORLDS = 10_000
 def measure(loaded: Loaded, files: Mapping[str, str | bytes]) -> Measured:
     """How the tests of these files take changes to the site's own rules, and to shipped ones if one of them is shipped.
 
-    Every test has to pass with the rules as they are.
+    Every test has to pass with the rules as they are. The worlds in which a survivor is compared with the policy start
+    from all tests of the site, shipped ones too.
     """
     from sweeprules.cli.places import SHIPPED
     from sweeprules.cli.testsources import readers
@@ -53,7 +55,12 @@ def measure(loaded: Loaded, files: Mapping[str, str | bytes]) -> Measured:
         return shipped or not file.startswith(SHIPPED)
 
     tests = read_rule_tests(policy, loaded.catalogue, files, readers(loaded))
-    found = mutate(policy, loaded.catalogue, tests, measured, WORLDS)
+    rest = {name: text for name, text in loaded.load.tests.items() if name not in files}
+
+    def more() -> Sequence[RuleTest]:
+        return read_rule_tests(policy, loaded.catalogue, rest, readers(loaded))
+
+    found = mutate(policy, loaded.catalogue, tests, measured, WORLDS, more)
     own = [name for layer in loaded.load.layers for name in layer if measured(name)]
     # The shipped policy has something of every kind; another is asked only for what it has.
     ships = shipped or loaded.choice.root.resolve() == builtin.ROOT

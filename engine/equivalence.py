@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from random import Random
 
 from sweeprules.engine.catalogue import Catalogue
+from sweeprules.engine.draws import Draws
+from sweeprules.engine.evaluate.plan import Node
 from sweeprules.engine.evaluate.verdict import judge
 from sweeprules.engine.facts import World
 from sweeprules.engine.generated import Aim, Worlds
@@ -34,15 +35,19 @@ class Twins:
         self._worlds = Worlds(policy, catalogue, [(test.given.world, test.held) for test in tests])
 
     def agree(self, mutant: Mutant, count: int) -> bool:
-        """Do both come to the same flags, actions, decided fields and health in each of `count` worlds?"""
+        """Do both come to the same flags, actions, decided fields and health in each of `count` worlds?
+
+        False too where these worlds prove nothing: none of them has what is read there, or a changed rule is true in
+        none, so that something else in it may hide the change.
+        """
         what = changed(self._policy, mutant.policy)
-        rng = Random(f"{mutant.mark} {mutant.text}")  # noqa: S311  the same worlds at each run are what is wanted
+        draws = Draws(f"{mutant.mark} {mutant.text}")
         if not self._tests:
             return False
         if what.literals:
-            return self._read_alike(mutant, rng, count)
+            return self._read_alike(mutant, draws, count)
         asking = self._asking(what)
-        if asking and not self._routed_alike(mutant, what, asking, rng, count):
+        if asking and not self._routed_alike(mutant, what, asking, draws, count):
             return False
         if not what.nodes and not raised_by(self._policy, what):
             # No rule reads it or leads to it, so no world of facts can tell, unless a test asks for the action itself.
@@ -51,10 +56,17 @@ class Twins:
             # Which steps were seen before is not generated.
             return False
         aim = self._worlds.aim(mutant.policy, what)
-        return all(self._alike(mutant, what, aim, rng, size) for size in _sizes(count))
+        unproved = {node for node in what.nodes if node.what == "rule"}
+        for size in _sizes(count) if aim.seeds else ():
+            held = self._alike(mutant, what, aim, draws, size)
+            if held is None:
+                return False
+            unproved -= held
+        return bool(aim.seeds) and not unproved
 
-    def _alike(self, mutant: Mutant, what: Changed, aim: Aim, rng: Random, size: int) -> bool:
-        made = [self._worlds.one(rng, aim) for _ in range(size)]
+    def _alike(self, mutant: Mutant, what: Changed, aim: Aim, draws: Draws, size: int) -> set[Node] | None:
+        """The changed rules that are true in one of so many worlds; None where the policies differ in one."""
+        made = [self._worlds.one(draws, aim) for _ in range(size)]
         islands = side_by_side(made)
         goals = what.nodes | raised_by(self._policy, what)
         before = islands.part(self._policy, goals)
@@ -64,7 +76,9 @@ class Twins:
             found = {islands.owner[ref]: None for ref in unlike(before.truths, after, what.nodes)}
         for node in raised_by(self._policy, what):
             found |= {islands.owner[ref]: None for ref in before.truths.not_false(node.name, node.kind)}
-        return all(self._same_verdicts(mutant, [made[i] for i in part]) for part in _parts(sorted(found)))
+        if not all(self._same_verdicts(mutant, [made[i] for i in part]) for part in _parts(sorted(found))):
+            return None
+        return {node for node in what.nodes if node.what == "rule" and before.truths.true(node.name, node.kind)}
 
     def _same_verdicts(self, mutant: Mutant, made: Sequence[tuple[World, Held]]) -> bool:
         islands = side_by_side(made)
@@ -77,7 +91,7 @@ class Twins:
         kinds = [self._tests[i].given.about.kind for i in found]
         return [i for i, kind in zip(found, kinds, strict=True) if kind == kinds[0]]
 
-    def _routed_alike(self, mutant: Mutant, what: Changed, asking: Sequence[int], rng: Random, count: int) -> bool:
+    def _routed_alike(self, mutant: Mutant, what: Changed, asking: Sequence[int], draws: Draws, count: int) -> bool:
         """Do both hand an action over on the same page wherever a test asks for it, whether or not a rule does?"""
         first = self._tests[asking[0]]
         kind, asked = first.given.about.kind, ByHand((), tuple(sorted(what.actions)), first.mark)
@@ -86,7 +100,7 @@ class Twins:
         bare = (replace(policy, rules={}, decide={}, exemptions=()) for policy in (self._policy, mutant.policy))
         old, new = (asked.under(policy, kind) for policy in bare)
         for size in _sizes(count):
-            islands = side_by_side([self._worlds.one(rng, aim) for _ in range(size)])
+            islands = side_by_side([self._worlds.one(draws, aim) for _ in range(size)])
             if self._outcome(old, islands.world, {}) != self._outcome(new, islands.world, {}):
                 return False
         return True
@@ -102,7 +116,7 @@ class Twins:
 
     # ------------------------------------------------------------ patterns
 
-    def _read_alike(self, mutant: Mutant, rng: Random, count: int) -> bool:
+    def _read_alike(self, mutant: Mutant, draws: Draws, count: int) -> bool:
         """The same over texts of logs; where no test has one, nothing can be told."""
         logged = [(test, test.source) for test in self._tests if isinstance(test.source, GivenLog)]
         unlike_patterns = [
@@ -116,8 +130,8 @@ class Twins:
         facts = reads(self._policy).facts
         seen: set[str] = set()
         for _ in range(count):
-            test, source = logged[rng.randrange(len(logged))]
-            log = replace(source, text=_text(rng, lines, [one for pair in unlike_patterns for one in pair]))
+            test, source = draws.pick(logged)
+            log = replace(source, text=_text(draws, lines, [one for pair in unlike_patterns for one in pair]))
             differs = sorted(_differing(log, unlike_patterns))
             key = f"{test.mark} {differs}"
             if not {("job", name) for name, _ in differs} & facts or key in seen:
@@ -157,15 +171,15 @@ def _public(verdict: Verdict) -> object:
     return flags, actions, dict(verdict.decided), verdict.health
 
 
-def _text(rng: Random, lines: Sequence[str], patterns: Sequence[Pattern]) -> str:
+def _text(draws: Draws, lines: Sequence[str], patterns: Sequence[Pattern]) -> str:
     """A few lines of logs, with and without what the patterns look for."""
     found: list[str] = []
-    for _ in range(rng.randint(1, 4)):
-        line = rng.choice(lines) if lines else ""
-        literal = rng.choice(patterns).literal
+    for _ in range(1 + draws.below(4)):
+        line = draws.pick(lines) if lines else ""
+        literal = draws.pick(patterns).literal
         words = line.split(" ")
-        words.insert(rng.randint(0, len(words)), literal)
-        found.append(rng.choice([line, literal, f"{literal} {rng.randint(0, 99)}", " ".join(words)]))
+        words.insert(draws.below(len(words) + 1), literal)
+        found.append(draws.pick([line, literal, f"{literal} {draws.below(100)}", " ".join(words)]))
     return "\n".join(found) + "\n"
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from random import Random
 
 from sweeprules.engine.catalogue import Catalogue, FieldDef
+from sweeprules.engine.draws import Draws
 from sweeprules.engine.evaluate.compare import is_number
 from sweeprules.engine.evaluate.effects import needed_path
 from sweeprules.engine.evaluate.plan import Node, index, plan
@@ -23,8 +23,10 @@ from sweeprules.engine.facts import (
     World,
 )
 from sweeprules.engine.holds import Held
+from sweeprules.engine.islands import side_by_side
 from sweeprules.engine.language.ast import Const, ParamRef, Path, Policy, Test
 from sweeprules.engine.mutated import Changed, raised_by
+from sweeprules.engine.reckoned import Limit, limits, worth
 from sweeprules.engine.testwriting import paths
 
 Place = tuple[str, str]
@@ -33,16 +35,27 @@ Place = tuple[str, str]
 _UNREAD = Unknown(Reason.NOT_READ)
 _NEAR, _FAR, _RELATED, _DOUBLED = 0.4, 0.08, 0.1, 0.3
 """How often a fact is changed that the mutated place reads itself, one behind it, a relation; how often it grows."""
+_CLOSE = 0.5
+"""How often a world starts where the mutated place holds: elsewhere a condition beside it may hide what it says."""
+_RECKONED = 0.25
+"""How often a field is put beside a limit that is reckoned from others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What is worth changing: fields that are read there, fields on which these build, relations; where to start."""
+    """What is worth changing: fields that are read there, fields on which these build, relations; where to start.
+
+    `seeds` are worlds in which there is what is read, none where no test has it; in those that are `close` one of the
+    rules at the changed place is true as they are. `limits` are reckoned there, under one of the `policies`.
+    """
 
     near: Mapping[Place, Sequence[FactValue]]
     far: Mapping[Place, Sequence[FactValue]]
     relations: frozenset[str]
     seeds: Sequence[int]
+    close: Sequence[int]
+    limits: Sequence[Limit]
+    policies: Sequence[Policy]
 
 
 class Worlds:
@@ -50,6 +63,8 @@ class Worlds:
 
     def __init__(self, policy: Policy, catalogue: Catalogue, seeds: Sequence[tuple[World, Held]]) -> None:
         self._policy, self._catalogue, self._seeds = policy, catalogue, seeds
+        self._islands = side_by_side(seeds)
+        self._judged = self._islands.judged(policy).truths
         self._seen: dict[Place, dict[str, FactValue]] = {}
         for world, _ in seeds:
             for ref, subject in world.subjects.items():
@@ -70,7 +85,14 @@ class Worlds:
         relations = frozenset(name for part in own for path in paths(part) for name in (*path.relations, path.field))
         fitting = [i for i, (world, _) in enumerate(self._seeds) if self._fits(world, near)]
         far = {place: pool for place, pool in self._places(behind, values).items() if place not in near}
-        return Aim(near, far, relations, fitting or range(len(self._seeds)))
+        held = self._held_by(goals)
+        close = [i for i in fitting if i in held]
+        return Aim(near, far, relations, fitting, close, tuple(limits(tuple(own))), (self._policy, mutant))
+
+    def _held_by(self, goals: Iterable[Node]) -> set[int]:
+        """The seeds in which one of these rules is true."""
+        refs = (ref for goal in goals if goal.what == "rule" for ref in self._judged.true(goal.name, goal.kind))
+        return {self._islands.owner[ref] for ref in refs}
 
     def _fits(self, world: World, near: Mapping[Place, object]) -> bool:
         kinds = {ref.kind for ref in world.subjects}
@@ -87,19 +109,20 @@ class Worlds:
                 found[place] = pool
         return found
 
-    def one(self, rng: Random, aim: Aim) -> tuple[World, Held]:
+    def one(self, draws: Draws, aim: Aim) -> tuple[World, Held]:
         """The next world."""
-        world, held = self._seeds[aim.seeds[rng.randrange(len(aim.seeds))]]
-        subjects = self._more(world.subjects, rng, aim)
-        return World({ref: self._other(subject, rng, aim) for ref, subject in subjects.items()}), held
+        seeds = aim.close if aim.close and draws.chance(_CLOSE) else aim.seeds
+        world, held = self._seeds[draws.pick(seeds)]
+        subjects = self._more(world.subjects, draws, aim)
+        return World({ref: self._other(subject, draws, aim) for ref, subject in subjects.items()}), held
 
-    def _more(self, subjects: Mapping[Ref, Subject], rng: Random, aim: Aim) -> Mapping[Ref, Subject]:
+    def _more(self, subjects: Mapping[Ref, Subject], draws: Draws, aim: Aim) -> Mapping[Ref, Subject]:
         """The subjects with a second one where a relation that counts may have many."""
         found = dict(subjects)
         for ref, subject in subjects.items():
             for name in sorted(aim.relations & subject.relations.keys()):
                 relation = subject.relations[name]
-                if not self._catalogue.kinds[ref.kind].relations[name].many or rng.random() >= _DOUBLED:
+                if not self._catalogue.kinds[ref.kind].relations[name].many or not draws.chance(_DOUBLED):
                     continue
                 for member in relation.members[:1]:
                     copy = Ref(member.kind, f"{member.key}~{len(found)}")
@@ -108,16 +131,22 @@ class Worlds:
                     found[ref] = replace(found[ref], relations=doubled)
         return found
 
-    def _other(self, subject: Subject, rng: Random, aim: Aim) -> Subject:
+    def _other(self, subject: Subject, draws: Draws, aim: Aim) -> Subject:
         facts = dict(subject.facts)
         for places, share in ((aim.near, _NEAR), (aim.far, _FAR)):
             for (kind, name), pool in places.items():
-                if kind == subject.ref.kind and rng.random() < share:
-                    facts[name] = pool[rng.randrange(len(pool))]
+                if kind == subject.ref.kind and draws.chance(share):
+                    facts[name] = draws.pick(pool)
+        for limit in aim.limits:
+            if limit.kind == subject.ref.kind and draws.chance(_RECKONED):
+                # What a limit comes to where other fields are as they are now is in no pool.
+                reckoned = worth(limit, replace(subject, facts=facts), aim.policies)
+                beside = [value for one in reckoned for value in _around(one, None)]
+                facts |= {limit.field: draws.pick(beside)} if beside else {}
         relations = dict(subject.relations)
         for name in sorted(aim.relations & relations.keys()):
-            if rng.random() < _RELATED:
-                relations[name] = _less(relations[name], rng)
+            if draws.chance(_RELATED):
+                relations[name] = _less(relations[name], draws)
         return replace(subject, facts=facts, relations=relations)
 
 
@@ -127,11 +156,11 @@ def _longer(values: list[FactValue]) -> list[FactValue]:
     return [*values, *(one + other for one in lists[:12] for other in lists[:12] if one != other)]
 
 
-def _less(relation: Relation, rng: Random) -> Relation:
+def _less(relation: Relation, draws: Draws) -> Relation:
     """A relation of which a member is not there, or that was not read whole."""
-    if rng.random() < 0.5:
+    if draws.chance(0.5):
         return Relation((), Completeness.UNKNOWN, Reason.NOT_READ)
-    return replace(relation, members=relation.members[: rng.randint(0, len(relation.members))])
+    return replace(relation, members=relation.members[: draws.below(len(relation.members) + 1)])
 
 
 def _said(policy: Policy, node: Node) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from sweeprules.engine.catalogue import Catalogue
 from sweeprules.engine.equivalence import Twins
@@ -77,6 +78,7 @@ def mutate(
     tests: Sequence[RuleTest],
     measured: Callable[[str], bool] = lambda _: True,
     worlds: int = 0,
+    more: Callable[[], Sequence[RuleTest]] = tuple,
 ) -> Mutation:
     """Try every mutant written in a file that is `measured` against the tests that it touches.
 
@@ -84,16 +86,21 @@ def mutate(
     these and may decide there (a route of an action that is asked for, an exemption of a flag, a consequence, a pattern
     of a line in its log). Each test has to pass with the policy as it is; a mutant is noticed by the first that fails.
 
-    A mutant that none notices is compared with the policy in so many generated `worlds`; 0 compares none.
+    A mutant that none notices is compared with the policy in so many generated `worlds`; 0 compares none. They start
+    from the worlds of the tests and of `more` that are not run.
     """
     field_ = _Field(policy, catalogue, tests)
-    twins = Twins(policy, catalogue, tests)
+
+    @cache
+    def twins() -> Twins:
+        return Twins(policy, catalogue, (*tests, *more()))
+
     found: list[Tried] = []
     for mutant in mutants(policy):
         if not measured(mutant.mark.file):
             continue
         tried = field_.attempt(mutant)
-        if tried.survived and worlds and twins.agree(mutant, worlds):
+        if tried.survived and worlds and twins().agree(mutant, worlds):
             tried = replace(tried, worlds=worlds)
         found.append(tried)
     return Mutation(tuple(found))

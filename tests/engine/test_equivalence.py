@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 
 from sweeprules.cli.testsources import LogReader
+from sweeprules.engine.draws import Draws
 from sweeprules.engine.equivalence import Twins
 from sweeprules.engine.evaluate.verdict import judge
 from sweeprules.engine.facts import World
@@ -121,8 +120,8 @@ def differs(one: Mutant, tests: tuple[RuleTest, ...], seed: int) -> bool:
     """Is a mutant another policy in one of other worlds, judged one by one and whole?"""
     worlds = Worlds(POLICY, catalogue(), [(test.given.world, test.held) for test in tests])
     aim = worlds.aim(one.policy, changed(POLICY, one.policy))
-    rng = Random(seed)
-    made = (worlds.one(rng, aim) for _ in range(MORE))
+    draws = Draws(str(seed))
+    made = (worlds.one(draws, aim) for _ in range(MORE))
     return any(outcome(POLICY, world, held) != outcome(one.policy, world, held) for world, held in made)
 
 
@@ -189,3 +188,80 @@ def test_routes_of_an_action_that_no_rule_asks_for_are_tried_where_a_test_asks()
     }
     unasked = Twins(ROUTED, catalogue(), asking[:1])
     assert not any(unasked.agree(one, 10) for one in mutants(ROUTED) if "ask-operator" in one.text)
+
+
+RECKONED = policy(
+    """policy: 1
+title: t
+params:
+  floor: {default: 15m, why: shortest silence}
+  factor: {default: 3, why: missed outputs}
+rules:
+  - id: stale
+    on: job
+    when:
+      all:
+        - {state: RUNNING}
+        - {suspended: false}
+        - {user: {in: [alice, bob]}}
+        - {name: {prefix: rl-}}
+        - {log_age: {gt: {calc: "max($floor, $factor * .cadence)"}}}
+    then: {flag: stale-log}
+  - {id: drain, on: cluster, when: {queue: {unknown: true}}, then: {flag: queue-unknown}}
+"""
+)
+OWN = """tests:
+  - {name: %s, given: {%s}, expect: {flags: []}}
+"""
+FAR = {
+    "about a cluster": OWN % ("x", "cluster: {queue: empty}"),
+    "about a job that waits": OWN % ("x", "job: {name: eval-x, state: PENDING}"),
+}
+LATE = """tests:
+  - name: late
+    given: {job: {name: rl-x, user: alice, suspended: false, state: RUNNING, log_age: 91m, cadence: 30m}}
+    expect: {flags: [stale-log]}
+"""
+
+
+RECKONED_IN_VAIN = policy(
+    """policy: 1
+title: t
+params:
+  floor: {default: 15m, why: below the other}
+  other: {default: 20m, why: above it}
+  factor: {default: 3, why: missed outputs}
+rules:
+  - id: stale
+    on: job
+    when: {all: [{state: RUNNING}, {log_age: {gt: {calc: "max($floor, $other, $factor * .cadence)"}}}]}
+    then: {flag: stale-log}
+"""
+)
+
+
+def limits(*files: str, of: Policy = RECKONED) -> dict[str, bool]:
+    """Change of a parameter -> is it called the policy in other words, by worlds that start from these tests?"""
+    named = {f"{i}.test.yaml": text for i, text in enumerate(files)}
+    twins = Twins(of, catalogue(), read_rule_tests(of, catalogue(), named))
+    return {one.text: twins.agree(one, FIRST) for one in mutants(of) if one.kind == "threshold"}
+
+
+@pytest.mark.parametrize("own", FAR.values(), ids=FAR)
+def test_a_reckoned_limit_that_no_world_comes_near_is_not_proved_to_be_another_word_for_it(own: str) -> None:
+    found = limits(own)
+    assert len(found) >= 4
+    assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("own", FAR.values(), ids=FAR)
+def test_each_parameter_of_a_reckoned_limit_decides_where_another_test_comes_near(own: str) -> None:
+    found = limits(own, LATE)
+    assert len(found) == 4
+    assert not any(found.values()), found
+
+
+def test_a_parameter_that_never_reaches_the_limit_is_another_word_for_it() -> None:
+    """Where the first is always the larger one, the second says nothing: that is proved by worlds near the limit."""
+    found = limits(LATE, of=RECKONED_IN_VAIN)
+    assert {text for text, same in found.items() if same} == {"$floor 15m made 7m30s"}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from random import Random
 
+from sweeprules.engine.draws import Draws
 from sweeprules.engine.facts import ABSENT, Completeness, FactValue, Ref, Unknown, World
 from sweeprules.engine.generated import Aim, Worlds
 from sweeprules.engine.mutate import Mutant, mutants
@@ -53,8 +53,8 @@ def aimed(text: str) -> tuple[Worlds, Aim]:
 
 def made(text: str, count: int = 300, seed: int = 1) -> list[World]:
     worlds, aim = aimed(text)
-    rng = Random(seed)
-    return [worlds.one(rng, aim)[0] for _ in range(count)]
+    draws = Draws(str(seed))
+    return [worlds.one(draws, aim)[0] for _ in range(count)]
 
 
 def values(worlds: list[World], kind: str, name: str) -> list[FactValue]:

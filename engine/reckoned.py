@@ -1,0 +1,53 @@
+"""Limits that are reckoned from other fields of the same subject, and what they come to there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+
+from sweeprules.engine.evaluate.compare import is_number
+from sweeprules.engine.evaluate.resolve import Lens, Scope
+from sweeprules.engine.facts import FactValue, Ref, Subject, World
+from sweeprules.engine.language.ast import Policy, Right, Test
+from sweeprules.engine.testwriting import paths
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A right side that reads fields of a subject of this kind, beside which one of its fields is held."""
+
+    kind: str
+    field: str
+    right: Right
+
+
+class _Facts:
+    """Worlds of tests give decided fields as facts."""
+
+    def field(self, ref: Ref, name: str) -> FactValue | None:
+        return None
+
+
+def limits(part: object) -> Iterator[Limit]:
+    """The limits of a part of a policy; one of which either side is reached by a relation is left out."""
+    if isinstance(part, Test) and not part.path.relations:
+        for right in part.compare.rights:
+            read = tuple(paths(right))
+            if read and not any(path.relations for path in read):
+                yield Limit(part.path.kind, part.path.field, right)
+    elif isinstance(part, Mapping):
+        for item in part.values():
+            yield from limits(item)
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from limits(item)
+    elif is_dataclass(part):
+        for spec in fields(part):
+            yield from limits(getattr(part, spec.name))
+
+
+def worth(limit: Limit, subject: Subject, policies: Sequence[Policy]) -> list[int | float]:
+    """What a limit comes to on a subject under each policy; nothing where it comes to no number."""
+    lenses = (Lens(policy, World({subject.ref: subject}), _Facts()) for policy in policies)
+    found = (lens.right(limit.right, Scope(subject)) for lens in lenses)
+    return [value for value in found if isinstance(value, int | float) and is_number(value)]
