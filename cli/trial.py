@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sweeprules.cli import looking, worlds
+from sweeprules.cli.held import held_states
 from sweeprules.cli.loading import Loaded, SiteBrokenError
 from sweeprules.cli.looking import Seen, UnfitError
 from sweeprules.cli.rule_sets import RuleSet
-from sweeprules.cli.sweep import held_states
 from sweeprules.engine.evaluate.native import Judging, evaluate_pair
 from sweeprules.engine.evaluate.plan import Node
 from sweeprules.engine.evaluate.reuse import alike

@@ -10,8 +10,10 @@ from sweeprules.collectors.credentials import Certificate, certificates
 from sweeprules.collectors.launchers import Launchers, listing_commands, newest_paths, read_launchers, tail_commands
 from sweeprules.collectors.logs.find import Naming, Stats, read_stats
 from sweeprules.collectors.logs.locate import Wanted, want
+from sweeprules.collectors.logs.older import Older
 from sweeprules.collectors.logs.rounds import LogMarks, Logs, read_logs, stat_command, unread
 from sweeprules.collectors.prior import ClusterMemo, JobMemo, LogMemo, Prior
+from sweeprules.collectors.runfiles import RunFiles
 from sweeprules.collectors.slurm.jobs import Job, Sources, merge
 from sweeprules.collectors.slurm.outputs import told_by_controller
 from sweeprules.collectors.slurm.rounds import (
@@ -58,6 +60,8 @@ class Gathered:
     launchers: Launchers = field(default_factory=lambda: Launchers(False))
     workers: Mapping[str, tuple[WorkerLog, ...]] = field(default_factory=dict)
     results: Results = field(default_factory=Results)
+    older: Mapping[str, Older] = field(default_factory=dict)
+    files: Mapping[str, RunFiles] = field(default_factory=dict)
     login: str = ""
     logins_tried: tuple[str, ...] = ()
     attempts: tuple[Attempted, ...] = ()

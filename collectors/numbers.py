@@ -15,14 +15,22 @@ from sweeprules.collectors.metrics import rl, sft
 from sweeprules.collectors.metrics.engine import Engine, engine_facts, read_engine
 from sweeprules.collectors.metrics.numbers import Numbers
 from sweeprules.collectors.metrics.points import Json, Series
+from sweeprules.collectors.metrics.rungs import bringup_rung
 from sweeprules.collectors.prior import LogMemo
+from sweeprules.collectors.rundirs import in_log
+from sweeprules.collectors.settings import said_interval, said_total
 from sweeprules.collectors.slurm.jobs import source
 from sweeprules.collectors.trials.serving import post_facts, read_posts, read_refused
 from sweeprules.collectors.trials.upload import read_upload
-from sweeprules.engine.facts import FactValue, Reason, Source, Unknown
+from sweeprules.engine.facts import NOT_READ, FactValue, Reason, Source, Unknown
+from sweeprules.engine.language.ast import Pattern
 
 Aliases = Mapping[str, Sequence[str]]
 """Field of a step -> the keys under which it is printed, the first that a line holds counts."""
+TRAINED = frozenset({"rl", "sft"})
+"""Buckets whose jobs make steps (catalogue f.3)."""
+_DIRECTORY = "directory"
+_LINES = "lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,7 @@ class Printed:
     """A log as one sweep read it. `before` is what the last sweep left of the job's log, `after` what this one leaves.
 
     `started` is the start of the job's attempt, epoch seconds; `since` the last sweep's clock, None before the first.
+    `older` is what was found before the tail, `checkpoint` the step that the run's own file names, `command` the job's.
     """
 
     where: FoundLog
@@ -41,6 +50,9 @@ class Printed:
     now: float
     since: float | None = None
     older: Older | None = None
+    checkpoint: FactValue = NOT_READ
+    command: FactValue = NOT_READ
+    patterns: tuple[Pattern, ...] = ()
 
     @property
     def kept(self) -> LogMemo | None:
@@ -48,15 +60,33 @@ class Printed:
         memo = self.before
         return memo if memo is not None and continues(memo, self.where.stat, self.started) else None
 
+    @property
+    def gap(self) -> bool:
+        """True when bytes between the last sweep and this one were not read."""
+        kept = self.kept
+        return kept is not None and self.tail.start > kept.offset
+
+    @property
+    def found(self) -> tuple[tuple[bytes, int], ...] | None:
+        """What stands before the tail, by the second stage; None where it did not look or could not read."""
+        pieces = older_pieces(self.older) if self.older is not None else None
+        return None if isinstance(pieces, Unknown) else pieces
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a log tells of its job: facts with their sources, the points of its steps, and what the next sweep needs."""
+    """What a log tells of its job: facts with their sources, the points of its steps, and what the next sweep needs.
+
+    `directory` is the path that the log names last as the run's, as it stands there; empty without one. `setting` holds
+    the parts of an RL run's setting that the log prints.
+    """
 
     facts: Mapping[str, FactValue] = field(default_factory=dict)
     sources: Mapping[str, Source] = field(default_factory=dict)
     series: Series | None = None
     memo: Mapping[str, Json] = field(default_factory=dict)
+    directory: str = ""
+    setting: Mapping[str, str] = field(default_factory=dict)
 
 
 def told(printed: Printed, bucket: str, aliases: Aliases) -> Told | None:
@@ -68,13 +98,26 @@ def told(printed: Printed, bucket: str, aliases: Aliases) -> Told | None:
     observation = printed.tail.observation
     if read is None or not observation.answered or (observation.exit != 0 and not observation.cut):
         return None
-    kept = printed.kept
-    memo: Mapping[str, Any] = kept.numbers if kept is not None else {}
-    if kept is None and bucket == "rl" and printed.before is not None and printed.before.numbers.get("rl"):
-        memo = {"rl": rl.restarted(printed.before.numbers["rl"])}
-    found, series, after = read(printed, _chunk(printed), aliases, memo)
+    memo, chunk = _memo(printed, bucket), _chunk(printed)
+    found, series, after = read(printed, chunk, aliases, memo)
+    directory = in_log(chunk, memo.get(_DIRECTORY, "")) if bucket in TRAINED else ""
+    if bucket in TRAINED:
+        after = {**after, _DIRECTORY: directory, _LINES: _lines_whole(printed, memo)}
     sources = {name: source(observation, found.quotes.get(name, "")) for name in found.facts}
-    return Told(found.facts, MappingProxyType(sources), series, MappingProxyType(after))
+    setting = rl.settings_of(found.memo) if bucket == "rl" else {}
+    return Told(found.facts, MappingProxyType(sources), series, MappingProxyType(after), directory, setting)
+
+
+def _memo(printed: Printed, bucket: str) -> Mapping[str, Any]:
+    """What the readers start from: of a log that is read again from further back, not where they had come to."""
+    kept, before = printed.kept, printed.before
+    if kept is None:
+        again = bucket == "rl" and before is not None and before.numbers.get("rl")
+        return {"rl": rl.restarted(before.numbers["rl"])} if again and before is not None else {}
+    if printed.found is None or bucket not in TRAINED or not kept.numbers.get(bucket):
+        return kept.numbers
+    reader = rl if bucket == "rl" else sft
+    return {**kept.numbers, bucket: reader.reread(kept.numbers[bucket])}
 
 
 def kept_series(bucket: str, log: LogMemo | None) -> Series | None:
@@ -95,35 +138,63 @@ def _chunk(printed: Printed) -> Chunk:
     data, start = printed.tail.observation.stdout, printed.tail.start
     kept = printed.kept
     whole_start = start in (0, kept.offset if kept is not None else 0)
-    if printed.older is None:
-        return Chunk(data, start, whole_start=whole_start)
-    pieces = older_pieces(printed.older)
-    if isinstance(pieces, Unknown):
+    pieces = printed.found
+    if pieces is None:
         return Chunk(data, start, whole_start=whole_start)
     return with_older(pieces, data, start, whole_start=whole_start)
+
+
+def _lines_whole(printed: Printed, memo: Mapping[str, Any]) -> bool:
+    """True when every line of metrics was read, as all bytes were or as what a whole search found."""
+    if printed.after.from_start:
+        return True
+    older = printed.older
+    if older is not None and printed.found is not None:
+        return older.searched and older.observation.answered and not older.observation.cut
+    return memo.get(_LINES) is True and not printed.gap
 
 
 _Read = tuple[Numbers, Series | None, Mapping[str, Json]]
 
 
 def _rl(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:
-    whole, near = printed.after.from_start, printed.where.stat.mtime
-    found = rl.read_rl(chunk, aliases, printed.zone, memo.get("rl"), whole=whole, near=near)
+    whole, near, lines = printed.after.from_start, printed.where.stat.mtime, _lines_whole(printed, memo)
+    found = rl.read_rl(
+        chunk, aliases, printed.zone, memo.get("rl"), whole=whole, lines=lines, checkpoint=printed.checkpoint, near=near
+    )
+    facts = dict(found.facts)
+    stepped = bool(found.points) or rl.has_stepped(found.memo)
+    facts["bringup_rung"] = bringup_rung(printed.after.lines, printed.patterns, whole=whole, stepped=stepped)
+    _configured(facts, printed.command, "rl")
+    found = replace(found, facts=MappingProxyType(facts))
     return found, rl.series_of(found.memo) if found.points or whole else None, {"rl": found.memo}
 
 
 def _sft(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:
-    found = sft.read_sft(chunk, aliases, printed.zone, memo.get("sft"), whole=printed.after.from_start)
+    whole, lines, total = printed.after.from_start, _lines_whole(printed, memo), said_total(printed.command)
+    found = sft.read_sft(chunk, aliases, printed.zone, memo.get("sft"), whole=whole, lines=lines, total=total)
+    facts = dict(found.facts)
+    if facts:
+        _configured(facts, printed.command, "sft")
+    found = replace(found, facts=MappingProxyType(facts))
     series = sft.series_of(found.memo)
-    return found, series if series.points or printed.after.from_start else None, {"sft": found.memo}
+    return found, series if series.points or whole else None, {"sft": found.memo}
+
+
+def _configured(facts: dict[str, FactValue], command: FactValue, bucket: str) -> None:
+    """Adds what the log does not say and the command does: the steps between two saves, and how many are planned."""
+    interval, total = said_interval(command, bucket), said_total(command)
+    if interval is not None:
+        facts.setdefault("save_interval", interval)
+    if total is not None and isinstance(facts.get("max_step"), Unknown):
+        facts["max_step"] = total
 
 
 def _serving(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:
     """An evaluation or a chunk of data: its engine, its requests, its upload, and tokens that were refused."""
-    whole, kept = printed.after.from_start, printed.kept
+    whole, gap = printed.after.from_start, printed.gap
     engine = read_engine(chunk, printed.zone, Engine.decode(memo.get("engine")), printed.where.stat.mtime)
     upload = read_upload(chunk, memo.get("upload"), whole=whole)
-    gap = kept is not None and printed.tail.start > kept.offset
     refused = read_refused(chunk, printed.zone, printed.now, memo.get("refused"), gap=gap)
     facts: dict[str, FactValue] = {
         **engine_facts(engine, whole=whole),

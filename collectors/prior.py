@@ -109,6 +109,8 @@ class Prior:
     edges: frozenset[tuple[str, str]] = frozenset()
     cadences: Mapping[str, Gaps] = field(default_factory=dict)
     """The gaps of earlier jobs by their kind and phase (`collectors.cadence.history_key`)."""
+    settings: Mapping[str, float] = field(default_factory=dict)
+    """The settings in which a run was completed or healthy, and the clock of the last sweep that saw it."""
 
     def of_cluster(self, cluster: str) -> dict[str, JobMemo]:
         """Its jobs by id."""
@@ -122,6 +124,7 @@ class Prior:
             "clusters": {name: _plain(memo) for name, memo in sorted(self.clusters.items())},
             "edges": sorted(map(list, self.edges)),
             "cadences": encode_history(self.cadences),
+            "settings": dict(sorted(self.settings.items())),
         }
 
     @classmethod
@@ -137,6 +140,7 @@ class Prior:
             {name: ClusterMemo(**memo) for name, memo in data["clusters"].items()},
             frozenset((first, second) for first, second in data["edges"]),
             decode_history(data.get("cadences") or {}),
+            {str(key): float(at) for key, at in (data.get("settings") or {}).items()},
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,8 @@ from sweeprules.collectors.slurm.states import TERMINAL
 from sweeprules.engine.facts import Ref, Subject, Unknown
 
 NO_RESULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+KEEP_SETTINGS = 90 * 86400.0
+"""Seconds that a setting counts as proved: as long as sweeps are kept, unless a site says otherwise."""
 KEEP = 30 * 86400.0
 """Seconds that a job is remembered after it was last seen: links of a chain reach back that far."""
 
@@ -29,11 +31,12 @@ def remember(
     now: float,
     learned: Mapping[str, Learned] = NONE_LEARNED,
     results: Mapping[str, Mapping[str, Any]] = NO_RESULTS,
+    healthy: Collection[str] = (),
 ) -> Prior:
     """The state after this sweep. `joined` are the subjects of `join_links`, `decided` the buckets of jobs.
 
     `learned` is what was learned of running jobs, and `results` what was read of the results of jobs, both by their
-    keys; of others what was known is kept.
+    keys; of others what was known is kept. `healthy` are the keys of jobs that were judged healthy.
 
     A job whose state is unknown keeps the state that it had: its end must still be proved. Clusters that were not
     reached keep all of theirs.
@@ -63,7 +66,21 @@ def remember(
         clusters,
         frozenset(edge for edge in edges if edge[0] in still or edge[1] in still),
         history_after(prior.cadences, news),
+        _settings(prior, subjects, healthy, now),
     )
+
+
+def _settings(
+    prior: Prior, subjects: Mapping[str, Subject], healthy: Collection[str], now: float
+) -> Mapping[str, float]:
+    """The settings that a completed or healthy run proved, now or in the sweeps that are remembered."""
+    proved = {
+        setting: now
+        for key, subject in subjects.items()
+        if isinstance(setting := subject.get("settings_key"), str)
+        and (key in healthy or subject.get("state") == "COMPLETED")
+    }
+    return {key: at for key, at in {**prior.settings, **proved}.items() if now - at < KEEP_SETTINGS}
 
 
 def _cluster(memo: ClusterMemo, gathered: Gathered, now: float, *, whole: bool) -> ClusterMemo:

@@ -8,15 +8,26 @@ from types import MappingProxyType
 
 from sweeprules.collectors.metrics.best import best_step
 from sweeprules.collectors.metrics.points import Merged, Series, merge, step_relation, step_subjects
-from sweeprules.collectors.numbers import Aliases, Printed, Told, kept_series, told
+from sweeprules.collectors.metrics.trainer_log import agreed
+from sweeprules.collectors.numbers import TRAINED, Aliases, Printed, Told, kept_series, told
 from sweeprules.collectors.prior import Prior
+from sweeprules.collectors.rundirs import run_directory
+from sweeprules.collectors.settings import settings_key
 from sweeprules.collectors.slurm.states import ACTIVE, TERMINAL
 from sweeprules.engine.facts import ABSENT, NOT_READ, Absent, FactValue, Reason, Ref, Subject, Unknown
 
-TRAINED = frozenset({"rl", "sft"})
-"""Buckets whose jobs make steps (catalogue f.3)."""
+_PRINTED = {
+    "rl": (
+        "buffer_n", "buffer_m", "tis_enabled", "all_zero_diagnostics", "failed_trajectories", "staged_ranks",
+        "staged_of", "grad_norm", "learning_rate", "bringup_rung", "engine_running", "engine_waiting", "engine_tps",
+        "engine_idle",
+    ),
+    "sft": ("loss", "grad_norm", "learning_rate", "epoch", "has_nan", "nan_suspect", "loss_nan_ranks"),
+}  # fmt: skip
+"""What is absent where nothing was printed (catalogue f.2)."""
 _SAID = "RUNNING"
 UNSAVED = Unknown(Reason.NOT_READ, "whether the last step was saved was not read")
+NONE_PROVED = Unknown(Reason.WARMING_UP, "no run is on record yet that was completed or healthy")
 NOT_YET = Unknown(Reason.WARMING_UP, "the link that runs has not come further than the one before, and may")
 
 
@@ -29,26 +40,46 @@ def with_numbers(
     for subject in subjects:
         log = printed.get(subject.ref.key) if subject.ref.kind == "job" else None
         bucket = buckets.get(subject.ref)
-        if log is None or bucket is None:
-            made.append(subject)
-            continue
-        read = told(log, bucket, aliases)
+        read = told(log, bucket, aliases) if log is not None and bucket is not None else None
         if read is None:
-            made.append(subject)
+            made.append(_without_log(subject, bucket))
             continue
         found[subject.ref.key] = read
         facts = dict(read.facts)
         if subject.get("state_raw") != _SAID:
             # What the scheduler says of a start or an end counts for more than the last line of the log.
             facts.pop("phase", None)
+        facts = {**subject.facts, **facts}
+        if bucket in TRAINED:
+            facts |= _run_told(facts, read, bucket)
         made.append(
             replace(
                 subject,
-                facts=MappingProxyType({**subject.facts, **facts}),
+                facts=MappingProxyType(facts),
                 sources=MappingProxyType({**subject.sources, **read.sources}),
             )
         )
     return made, found
+
+
+def _run_told(facts: Mapping[str, FactValue], read: Told, bucket: str | None) -> dict[str, FactValue]:
+    """What follows from the log and the rest together: the run's directory, its setting, how far its trainer is."""
+    more: dict[str, FactValue] = {}
+    if not isinstance(facts.get("run_dir"), str):
+        more["run_dir"] = run_directory(facts, read.directory)
+    if bucket == "rl":
+        more["settings_key"] = settings_key(facts, read.setting)
+    elif "percentage" in facts:
+        more["percentage"] = agreed(facts["percentage"], facts.get("step", NOT_READ), facts.get("max_step", NOT_READ))
+    return more
+
+
+def _without_log(subject: Subject, bucket: str | None) -> Subject:
+    """A training run of which it is proved that it left no log printed nothing; of any other nothing is known."""
+    if bucket not in TRAINED or subject.get("log.exists") is not ABSENT or subject.get("state") == "PENDING":
+        return subject
+    nothing = dict.fromkeys(_PRINTED[bucket or ""], ABSENT)
+    return replace(subject, facts=MappingProxyType({**nothing, **subject.facts}))
 
 
 def with_steps(
@@ -79,6 +110,9 @@ def with_steps(
                 steps = step_subjects(ref, own, fields, run=merged, source=subject.sources.get("step"))
                 made.update({step.ref: step for step in steps})
                 made[ref] = _with(subject, own, steps, merged, is_row=ref in rows)
+        for ref in links:
+            if "settings_key" in made[ref].facts:
+                made[ref] = _with_setting(made[ref], prior)
         bucket = buckets.get(rows[0], "") if rows else ""
         facts = {**_run_facts([made[ref] for ref in links], series, [made[ref] for ref in rows], bucket), **run.facts}
         made[run.ref] = replace(run, facts=MappingProxyType(facts))
@@ -110,6 +144,14 @@ def _with(subject: Subject, own: Series, steps: Sequence[Subject], merged: Merge
             whole=merged.whole,
         )
     return replace(subject, facts=MappingProxyType(facts), relations=MappingProxyType(relations))
+
+
+def _with_setting(subject: Subject, prior: Prior) -> Subject:
+    key = subject.facts["settings_key"]
+    seen: FactValue = NONE_PROVED if not prior.settings else key in prior.settings
+    if not isinstance(key, str):
+        seen = key if isinstance(key, Unknown) else NOT_READ
+    return replace(subject, facts=MappingProxyType({**subject.facts, "setting_seen": seen}))
 
 
 # ---------------------------------------------------------------- what the steps say of the run

@@ -107,6 +107,11 @@ def read_older(
     return older_read(taken, observed), observed
 
 
+def was_looked_through(older: Older) -> bool:
+    """True when a search ran, to its end or until its time was up: it is not sent again."""
+    return older.observation.answered or older.observation.failure is Failure.TIMEOUT
+
+
 def older_pieces(older: Older) -> tuple[tuple[bytes, int], ...] | Unknown:
     """The lines that stand before `until`, with their places in the file; unknown when they could not be read.
 

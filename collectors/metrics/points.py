@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Union
+from typing import Any, TypeAlias
 
 from sweeprules.engine.facts import (
     ABSENT,
@@ -18,10 +18,9 @@ from sweeprules.engine.facts import (
     Source,
     Subject,
     Unknown,
-    known,
 )
 
-Json = Union[None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]]  # noqa: UP007
+Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 """What a memo is made of."""
 
 KEEP = 64
@@ -219,7 +218,12 @@ def step_relation(series: Series, steps: Sequence[Subject]) -> Relation:
 
 def is_number(value: FactValue) -> bool:
     """True for a finite number that was read."""
-    return known(value) and isinstance(value, int | float) and not isinstance(value, bool)
+    return as_number(value) is not None
+
+
+def as_number(value: FactValue) -> float | None:
+    """A finite number that was read; None for anything else."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def without_absent(values: Mapping[str, FactValue]) -> dict[str, FactValue]:

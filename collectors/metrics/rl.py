@@ -17,7 +17,7 @@ from sweeprules.collectors.metrics.mirror import HALF, Record, console, console_
 from sweeprules.collectors.metrics.names import Names
 from sweeprules.collectors.metrics.numbers import Numbers
 from sweeprules.collectors.metrics.plain import rows
-from sweeprules.collectors.metrics.points import FIRST, MOST, Json, Point, Series, is_number
+from sweeprules.collectors.metrics.points import FIRST, MOST, Json, Point, Series, as_number
 from sweeprules.collectors.metrics.state import State
 from sweeprules.collectors.metrics.told import rl_facts
 from sweeprules.engine.facts import NOT_READ, FactValue
@@ -27,6 +27,8 @@ BUFFER_BAR = b"Generation Buffer Progress"
 _QUOTED = 300
 _FAMILIES = 256
 _STAMP = 160
+_OF_LINES = ("until", "attempt", "source", "counted", "line", "line_at", "malformed", "nan", "zero", "failed", "half")
+"""What of a state the lines of metrics tell."""
 
 
 def read_rl(
@@ -36,6 +38,7 @@ def read_rl(
     before: Mapping[str, Any] | None = None,
     *,
     whole: bool,
+    lines: bool = False,
     checkpoint: FactValue = NOT_READ,
     near: float | None = None,
 ) -> Numbers:
@@ -43,11 +46,12 @@ def read_rl(
 
     `aliases` are the policy's: field of a step -> printed keys, the first that a line holds counts. The stretch may
     begin before the place where the last one ended (some dozens of KiB are needed to find a dictionary that was half
-    written then); nothing is counted twice. `whole` says that every byte up to its end was read, now or before.
-    `checkpoint` is the step that the checkpoint's own file names, `near` the log's mtime (epoch seconds). Of a log that
-    is no RL run's the engine's facts alone are told, where it has an engine.
+    written then); nothing is counted twice. `whole` says that every byte up to its end was read, now or before; `lines`
+    that every line of metrics was, where only such lines were looked for. `checkpoint` is the step that the
+    checkpoint's own file names, `near` the log's mtime (epoch seconds). Of a log that is no RL run's the engine's facts
+    alone are told, where it has an engine.
     """
-    kept, quotes = Kept.decode(before).after(chunk, Names.of(aliases), zone, whole=whole, near=near)
+    kept, quotes = Kept.decode(before).after(chunk, Names.of(aliases), zone, whole=whole or lines, near=near)
     return kept.numbers(quotes, whole=whole, checkpoint=checkpoint)
 
 
@@ -92,6 +96,19 @@ def restarted(memo: Mapping[str, Any]) -> dict[str, Any]:
     state = State.decode(memo.get("state") or {})
     kept = State(attempt=state.attempt + 1, source=state.source, counted=state.counted, line=state.line)
     return {**memo, "state": {**kept.encode(), "saved": state.saved, "families": list(state.families)}}
+
+
+def reread(memo: Mapping[str, Any]) -> dict[str, Any]:
+    """The memo of a log that is read again from further back: its points come anew, what single lines said stays."""
+    state = State.decode(memo.get("state") or {})
+    first = State()
+    anew = {name: getattr(first, name) for name in _OF_LINES}
+    return {**memo, "state": replace(state, **anew).encode(), "series": {}}
+
+
+def has_stepped(memo: Mapping[str, Any] | None) -> bool:
+    """True when the log showed a step that was finished."""
+    return State.decode((memo or {}).get("state") or {}).stepped
 
 
 def series_of(memo: Mapping[str, Any] | None) -> Series:
@@ -186,7 +203,7 @@ class _Reading:
         point = Point(step, attempt, "", self._time(record), values, self.chunk.position(record.at))
         reward = values.get("reward")
         if reward is not None:
-            self.rewards.setdefault(step, float(reward) if is_number(reward) else None)  # type: ignore[arg-type]
+            self.rewards.setdefault(step, as_number(reward))
         self.points.append(point)
         self.last, self.newest = point, record
         if attempt != self.state.attempt or record.source != self.state.source:

@@ -61,27 +61,34 @@ def read_sft(
     before: Mapping[str, Any] | None,
     *,
     whole: bool,
+    lines: bool = False,
     total: int | None = None,
 ) -> Numbers:
     """The numbers of a fine-tuning run; empty for a log that is none, by what was read of it.
 
     `aliases` are printed keys by field, from the policy, before the trainers' own; `before` is the memo of the last
     sweep on this log, None where it was not the same one. `whole` says that every byte up to the end of the chunk was
-    read, now or earlier. `total` is the number of steps of the rendered configuration, where that was read.
+    read, now or earlier; `lines` that every row was, where only rows were looked for. `total` is the number of steps of
+    the rendered configuration, where that was read.
     """
     state = _decode(before)
     rows = last_rows(chunk, MOST)
     state = _said(chunk, rows, state, total)
-    drawn = list(trainbar.frames(chunk, state.total)) if state.total is not None else []
+    drawn = trainbar.own(chunk, list(trainbar.frames(chunk, state.total))) if state.total is not None else []
     if not (rows or drawn or state.total_source == "banner" or state.row is not None or state.step is not None):
         return Numbers()
     state = _stepped(chunk, rows, drawn, state)
     new = _points(chunk, rows, aliases, zone, state)
     state = _rows_read(chunk, rows, state, aliases, whole)
-    state = replace(state, series=state.series.extended(new, whole=whole, rewards=_rewards(new)))
+    state = replace(state, series=state.series.extended(new, whole=whole or lines, rewards=_rewards(new)))
     facts = {**_progress(state, whole), **_values(state, aliases, whole)}
     quotes = _quotes(chunk, rows, drawn)
     return Numbers(MappingProxyType(facts), new, MappingProxyType(_encode(state)), MappingProxyType(quotes))
+
+
+def reread(memo: Mapping[str, Any]) -> dict[str, Any]:
+    """The memo of a log that is read again from further back: its rows come anew, what the trainer said once stays."""
+    return {**memo, "until": 0, "malformed": 0, "skipped": True, "row": None, "broken": False, "series": {}}
 
 
 def series_of(memo: Mapping[str, Any]) -> Series:
@@ -128,15 +135,27 @@ def _total_by_rows(chunk: Chunk, rows: Sequence[Row]) -> int | None:
 
 
 def _stepped(chunk: Chunk, rows: Sequence[Row], drawn: Sequence[trainbar.Drawn], state: _State) -> _State:
-    """With the step of the newest frame or row that tells one, and the rate of the trailing window."""
-    told = next((row for row in reversed(rows) if row.step is not None), None)
-    if drawn and (told is None or drawn[0].low > told.low):
-        step = drawn[0].n
-        state = replace(state, step=step, step_source="bar", rate=trainbar.seconds_a_step(drawn) or state.rate)
+    """With the step of the newest frame or row that tells one, and the rate of the trailing window.
+
+    What was drawn before the newest banner is of another start, or of an earlier training in the same log.
+    """
+    said, resumed = banner_total(chunk), resumed_at(chunk)
+    begun = said.at if said is not None else -1
+    ours = [frame for frame in drawn if frame.low > begun]
+    told = next((row for row in reversed(rows) if row.step is not None and row.low > begun), None)
+    if ours and (told is None or ours[0].low > told.low):
+        rate = trainbar.seconds_a_step(ours) or state.rate
+        state = replace(state, step=ours[0].n, step_source="bar", rate=rate)
     elif told is not None:
         state = replace(state, step=told.step, step_source="line", rate=_row_rate(rows) or state.rate)
-    resumed = resumed_at(chunk)
-    newest = drawn[0] if drawn else None
+    elif said is not None:
+        state = replace(state, step=None, step_source="", rate=None)
+    earlier = drawn[len(ours)].low if said is not None and len(ours) < len(drawn) else -1
+    if said is not None and (resumed is None or resumed.at < earlier):
+        # This start went on from no checkpoint; the one that an earlier start went on from is still there.
+        kept = [step for step in (state.saved, state.resumed) if step is not None]
+        return replace(state, resumed=None, saved=max(kept, default=None))
+    newest = ours[0] if ours else None
     anew = resumed is not None and (newest is None or newest.low < resumed.at)
     if state.resumed is not None and (anew or (newest is not None and newest.n == 0)):
         return replace(state, step=state.resumed, step_source="checkpoint", rate=None)
