@@ -73,11 +73,7 @@ def test_without_its_yaml_its_tests_fail(example: Path) -> None:
     assert status == 1, said
 
 
-SLOW = {"collapse-quorum"}
-"""Left out: to judge its series in the 10,000 worlds that tell whether a change is one takes many minutes."""
-
-
-@pytest.mark.parametrize("example", [name for name in NAMES if name not in SLOW], indirect=True)
+@pytest.mark.parametrize("example", NAMES, indirect=True)
 def test_its_tests_notice_each_change_of_it(example: Path) -> None:
     status, said = run("test", "--mutate")
     assert status == 0, said
