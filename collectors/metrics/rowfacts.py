@@ -88,11 +88,12 @@ def _not_finite(value: FactValue | None) -> bool:
 def _suspect(row: Row, seen: frozenset[str], facts: Mapping[str, FactValue], none: FactValue) -> FactValue:
     """Whether NaN stands behind a loss of 0: trainers count a loss that is no number as 0 unless told otherwise."""
     loss, gradient = facts["loss"], facts["grad_norm"]
-    for value in (loss, gradient):
-        if isinstance(value, Unknown) and value.reason != Reason.NAN:
-            return value
+    if isinstance(loss, Unknown) and loss.reason != Reason.NAN:
+        return loss
     if loss != 0 or "reward" in row.values:
         return False
+    if isinstance(gradient, Unknown) and gradient.reason != Reason.NAN:
+        return gradient
     if _not_finite(gradient):
         earlier: FactValue = none if isinstance(none, Unknown) and none.reason == Reason.CUT else False
         return True if SEEN[0] in seen else earlier

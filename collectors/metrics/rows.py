@@ -96,12 +96,14 @@ def _before(text: bytes, literal: bytes, begin: int, end: int) -> int:
 
 
 def _dict_row(chunk: Chunk, at: int) -> Row | None:
-    """The dict that holds the key at a place; None where it is not finished yet."""
+    """The dict that holds the key at a place; None where it is not finished yet, or is a part of another one."""
     text = chunk.text
     start, end = line_start(text, at, chunk.begin), line_end(text, at)
     low, high = text.rfind(b"{", start, at), text.find(b"}", at, end)
     if high < 0:
         return None if end == len(text) else Row(max(low, start), at, whole=False)
+    if low >= 0 and text[max(start, low - 4) : low].rstrip().endswith((b"':", b'":')):
+        return None
     values = _pairs(text[low + 1 : high]) if low >= 0 and not _goes_on(text[high + 1 : end]) else None
     if values is None:
         return Row(max(low, start), high + 1, whole=False)

@@ -25,6 +25,7 @@ _DRAWN = re.compile(
     rb"(?:\?|(?P<rate>\d+(?:\.\d+)?(?:e[-+]?\d+)?))\s*(?P<unit>[A-Za-z]{1,20}/[A-Za-z]{1,20})[^\]\r\n]{0,400}\]"
 )
 _STEPWISE = {b"it/s": False, b"s/it": True, b"step/s": False, b"s/step": True, b"steps/s": False, b"s/steps": True}
+_ASIDE = (b"***** Running Evaluation", b"***** Running Prediction")
 _TRAINING = re.compile(rb"(?:training|train|steps?|iterations?)(?: (?:steps?|progress))?", re.IGNORECASE)
 
 
@@ -87,6 +88,36 @@ def frames(chunk: Chunk, total: int) -> Iterator[Drawn]:
         at = text.rfind(literal, chunk.begin, at)
 
 
+def own(chunk: Chunk, newest_first: Sequence[Drawn]) -> list[Drawn]:
+    """The frames without those of an evaluation that has as many batches as the training has steps, the newest first.
+
+    Such a bar is begun at 0 right below the training bar, with nothing between but the line that announces it; what
+    starts anew says more. It counts up until the training bar, which stood still meanwhile, is drawn again.
+    """
+    kept: list[Drawn] = []
+    other: Drawn | None = None
+    for frame in reversed(newest_first):
+        before = kept[-1] if kept else None
+        if before is not None and _of_another(chunk.text, frame, before, other):
+            other = frame
+        else:
+            other = None
+            kept.append(frame)
+    return kept[::-1]
+
+
+def _of_another(text: bytes, frame: Drawn, before: Drawn, other: Drawn | None) -> bool:
+    """Whether a frame begins another bar below the training frame `before` it, or goes on with that `other` one."""
+    if other is None:
+        return frame.n == 0 and before.n > 0 and _aside(text[before.high : frame.low])
+    back = frame.n >= before.n and frame.elapsed >= before.elapsed + other.elapsed
+    return frame.n >= other.n and frame.elapsed >= other.elapsed and not back
+
+
+def _aside(between: bytes) -> bool:
+    return not between.strip() or any(literal in between for literal in _ASIDE)
+
+
 def recent(chunk: Chunk, most: int) -> list[Drawn]:
     """At most so many frames that may be the training bar's, of any total, the newest first."""
     found: list[Drawn] = []
@@ -129,17 +160,21 @@ def moving(chunk: Chunk) -> int | None:
 
 def seconds_a_step(newest_first: Sequence[Drawn]) -> float | None:
     """The seconds that a step takes over the trailing window, saves and evaluations left out; None before two steps."""
-    marks = _since_the_last_jump(newest_first)
+    marks, jumped = _since_the_last_jump(newest_first)
     if not marks:
         return None
     spans = [(later.n - one.n, later.elapsed - one.elapsed) for one, later in pairwise(marks)]
     if sum(seconds for _, seconds in spans) >= ENOUGH:
         return _usual(spans)
-    return marks[-1].rate if len(marks) > 1 else None
+    # Behind the jump of a resumed run the bar prints the rate of that jump for some time.
+    return marks[-1].rate if len(marks) > 1 and not jumped else None
 
 
-def _since_the_last_jump(newest_first: Sequence[Drawn]) -> list[Drawn]:
-    """The first frame of each step, in order, back to where the bar began anew or was set to where the run resumed."""
+def _since_the_last_jump(newest_first: Sequence[Drawn]) -> tuple[list[Drawn], bool]:
+    """The first frame of each step, in order, back to where the bar began anew or was set to where the run resumed.
+
+    Beside them whether it was set so.
+    """
     marks: list[Drawn] = []
     for frame in newest_first:
         if marks and (frame.n > marks[-1].n or frame.elapsed > marks[-1].elapsed):
@@ -150,10 +185,11 @@ def _since_the_last_jump(newest_first: Sequence[Drawn]) -> list[Drawn]:
             marks.append(frame)
         else:
             break
-    if len(marks) > 1 and marks[-1].n == 0 and marks[-2].n > 1:
+    jumped = len(marks) > 1 and marks[-1].n == 0 and marks[-2].n > 1
+    if jumped:
         # From the start to the first step of a resumed run no step was trained.
         marks.pop()
-    return marks[::-1]
+    return marks[::-1], jumped
 
 
 def _usual(spans: Sequence[tuple[int, int]]) -> float:

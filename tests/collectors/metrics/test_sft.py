@@ -51,6 +51,20 @@ def test_a_bar_of_evaluation_between_training_is_none():
     assert (facts["step"], facts["max_step"]) == (20, 60)
 
 
+@pytest.mark.parametrize(
+    "said", ["", "\n[transformers] \n***** Running Evaluation *****\n[transformers]   Num examples = 60\n"]
+)
+@pytest.mark.parametrize("upto", [0, 1, 30, 60])
+def test_a_bar_of_evaluation_of_as_many_batches_as_the_training_has_steps(said, upto):
+    below = [f"\n{frame(n, 60, 9 * n, '9.00s/it')}\x1b[A" for n in range(upto + 1)]
+    log = BANNERS["five"].format(60) + training(60, 20) + said + "".join(below)
+    facts = read(log).facts
+    assert (facts["step"], facts["rate"]) == (20, pytest.approx(5.0))
+    over = written(row(0, eval_loss=1.5).replace("'loss': '0', ", "")) + frame(20, 60, 640) + frame(21, 60, 645)
+    facts = read(log + over).facts
+    assert (facts["step"], facts["eta"]) == (21, pytest.approx(39 * 5.0))
+
+
 def test_a_bar_whose_total_equals_the_training_total_and_counts_examples_is_none():
     log = (
         BANNERS["bare"].format(100)
@@ -160,6 +174,25 @@ def test_a_log_that_begins_anew_in_one_file_stands_where_the_new_start_does():
     log = BANNERS["bare"].format(60) + training(60, 50)
     again = "\nLoading model from out/checkpoint-40.\n" + BANNERS["bare"].format(60)
     assert read(log + again).facts["step"] == 40
+
+
+def test_a_start_anew_without_a_checkpoint_stands_at_nothing_until_its_bar_is_drawn():
+    log = "Loading model from out/checkpoint-40.\n" + BANNERS["bare"].format(60) + training(60, 50, start=40)
+    again = log + "\n" + BANNERS["bare"].format(60)
+    facts = read(again).facts
+    assert (why(facts["step"]), why(facts["rate"]), facts["checkpoint_step"]) == ("not-read", "warming-up", 40)
+    facts = read(again + frame(0, 60, rate="?it/s")).facts
+    assert (facts["step"], facts["step_source"]) == (0, "bar")
+
+
+def test_a_second_training_in_one_log_has_no_step_of_the_first():
+    log = BANNERS["bare"].format(60) + training(60, 60) + "\n"
+    first = read(log)
+    assert first.facts["step"] == 60
+    facts = read(BANNERS["bare"].format(40), first.memo, start=len(log.encode())).facts
+    assert (why(facts["step"]), facts["max_step"], why(facts["eta"])) == ("not-read", 40, "not-read")
+    facts = read(BANNERS["bare"].format(40) + training(40, 3), first.memo, start=len(log.encode())).facts
+    assert (facts["step"], facts["max_step"], facts["eta"]) == (3, 40, pytest.approx(185.0))
 
 
 def test_a_saved_checkpoint_is_one_whose_weights_were_written():

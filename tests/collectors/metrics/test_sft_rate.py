@@ -64,3 +64,11 @@ def test_a_second_start_in_one_file_is_measured_by_itself():
 def test_days_are_read_as_hours():
     log = BANNERS["bare"].format(5000) + "".join(frame(n, 5000, 338 * n) for n in range(900, 960))
     assert read(log).facts["rate"] == pytest.approx(338)
+
+
+def test_the_rate_that_is_printed_behind_a_jump_is_that_of_the_jump():
+    log = BANNERS["five"].format(60) + frame(0, 60, rate="?it/s") + frame(41, 60, 1, "118.54it/s")
+    facts = read(log + frame(42, 60, 6, "118.54it/s")).facts
+    assert (facts["step"], facts["rate"]) == (42, Unknown(Reason.WARMING_UP, "fewer than two steps were drawn"))
+    facts = read(log + frame(42, 60, 6, "90.1it/s") + frame(43, 60, 11, "60.2it/s")).facts
+    assert (facts["rate"], facts["eta"]) == (pytest.approx(5.0), pytest.approx(85.0))

@@ -75,6 +75,20 @@ def test_a_loss_of_zero_where_no_gradient_is_measured_can_not_be_told():
     assert read("\n".join(measured) + "\n").facts["nan_suspect"] is False
 
 
+def test_a_loss_over_zero_needs_no_gradient_to_be_sound():
+    facts = read(row(1.2) + "\n" + "{'loss': 1.1, 'learning_rate': 1e-05, 'epoch': 0.2, 'throughput': 1234.5}\n").facts
+    assert (facts["loss"], facts["nan_suspect"]) == (1.1, False)
+    assert facts["grad_norm"] == Unknown(Reason.NOT_READ, "the run prints this key, and its newest row did not")
+    masked = read(row(1.2) + "\n" + "{'loss': 0.0, 'learning_rate': 1e-05, 'epoch': 0.2}\n").facts
+    assert masked["nan_suspect"] == facts["grad_norm"]
+
+
+def test_a_dict_inside_another_is_no_row():
+    facts = read(row(1.2, 0.3) + "\n" + "{'task': {'name': 'causal', 'loss': 0.5}}\n").facts
+    assert (facts["loss"], facts["grad_norm"], facts["malformed_lines"]) == (1.2, 0.3, 0)
+    assert read("metrics: {'loss': 0.5, 'grad_norm': 0.1}\n").facts["loss"] == 0.5
+
+
 def test_a_gradient_of_zero_with_a_loss_is_nothing():
     assert read(row(3.9, 0.0) + "\n" + row(3.8, 0.0) + "\n").facts["nan_suspect"] is False
 
