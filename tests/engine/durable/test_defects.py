@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from sweeprules.engine.durable.checked import check, run_durable
+from sweeprules.engine.durable.checked import run_durable
 from sweeprules.engine.durable.child import Engine
 from sweeprules.engine.durable.encode import json_text
 from sweeprules.engine.durable.program import program
 from sweeprules.engine.durable.run import DurableTruths, Session
 from sweeprules.engine.durable.runner import Child, ChildLostError
 from sweeprules.engine.durable.wire import request
-from sweeprules.engine.evaluate.native import evaluate
 from sweeprules.engine.facts import ABSENT, NOT_READ, FactValue, Ref, Subject, World
 from sweeprules.engine.language import ast
 from sweeprules.engine.truth import TRUE, UNKNOWN
 from tests.engine import strategies as gen
 from tests.engine.durable import make
+from tests.engine.durable.agreeing import agreed
 from tests.engine.durable.safe import assert_safe
 
 CADENCE = ast.FieldRef(make.path("cadence"))
@@ -43,16 +43,6 @@ PAIR = make.policy(
 def session() -> Iterator[Session]:
     with Child(600.0) as child:
         yield Session(child)
-
-
-def agreed(policy: ast.Policy, world: World, session: Session) -> DurableTruths:
-    """What durable-rules found, after it was compared with the native evaluator."""
-    truths = evaluate(policy, world)
-    result = check(policy, world, truths, session=session)
-    assert result.status == "equal", result
-    found = run_durable(policy, world, truths, session=session)
-    assert isinstance(found, DurableTruths)
-    return found
 
 
 def many(count: int) -> World:

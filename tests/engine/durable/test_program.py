@@ -22,6 +22,7 @@ from sweeprules.engine.facts import ABSENT, NOT_READ, Completeness, FactValue, I
 from sweeprules.engine.language import ast
 from sweeprules.engine.truth import UNKNOWN
 from tests.engine.durable import make
+from tests.engine.durable.agreeing import agreed
 from tests.engine.durable.safe import assert_safe
 
 
@@ -29,15 +30,6 @@ from tests.engine.durable.safe import assert_safe
 def session() -> Iterator[Session]:
     with Child(600.0) as child:
         yield Session(child)
-
-
-def agreed(policy: ast.Policy, world: World, session: Session) -> DurableTruths:
-    truths = evaluate(policy, world)
-    result = check(policy, world, truths, session=session)
-    assert result.status == "equal", result
-    found = run_durable(policy, world, truths, session=session)
-    assert isinstance(found, DurableTruths)
-    return found
 
 
 def test_a_policy_of_many_rules_is_split_and_every_rule_is_found(session: Session) -> None:

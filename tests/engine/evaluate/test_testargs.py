@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeprules.engine.ruletests import run_rule_tests
-from tests.engine.language.loading import catalogue, load
+from tests.engine.evaluate.onetest import differences
+from tests.engine.language.loading import load
 
 POLICY = load("""
 policy: 1
@@ -21,12 +21,6 @@ rules:
 """)
 ASKED = "given: {cluster: {queue: {unknown: read-failed}, logins_tried: [login01, login02]}}"
 UNREAD = "given: {cluster: {queue: {unknown: read-failed}}}"
-
-
-def _run(given: str, args: str) -> tuple[tuple[str, ...], str]:
-    text = f"tests: [{{name: it, {given}, expect: {{args: {args}}}}}]\n"
-    run = run_rule_tests(POLICY, catalogue(), {"rules/t.test.yaml": text})
-    return run.results[0].differences, "\n".join(str(problem) for problem in run.problems)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +44,7 @@ def _run(given: str, args: str) -> tuple[tuple[str, ...], str]:
     ],
 )
 def test_the_arguments_of_an_action_can_be_expected(given: str, args: str, said: tuple[str, ...]) -> None:
-    assert _run(given, args) == (said, "")
+    assert differences(POLICY, given, "args", args) == (said, "")
 
 
 @pytest.mark.parametrize(
@@ -65,4 +59,4 @@ def test_the_arguments_of_an_action_can_be_expected(given: str, args: str, said:
     ],
 )
 def test_arguments_that_can_not_be_are_a_mistake(args: str, said: str) -> None:
-    assert said in _run(ASKED, args)[1]
+    assert said in differences(POLICY, ASKED, "args", args)[1]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeprules.engine.ruletests import run_rule_tests
-from tests.engine.language.loading import catalogue, load
+from tests.engine.evaluate.onetest import differences
+from tests.engine.language.loading import load
 
 POLICY = load("""
 policy: 1
@@ -18,12 +18,6 @@ rules:
 FULL = 'given: {job: {state: FAILED, exit: "0:53"}}'
 PLAIN = 'given: {job: {state: FAILED, exit: "1:0"}}'
 DRAINED = "given: {cluster: {queue: empty}}"
-
-
-def _run(given: str, raised: str) -> tuple[tuple[str, ...], str]:
-    text = f"tests: [{{name: it, {given}, expect: {{raised: {raised}}}}}]\n"
-    run = run_rule_tests(POLICY, catalogue(), {"rules/t.test.yaml": text})
-    return run.results[0].differences, "\n".join(str(problem) for problem in run.problems)
 
 
 @pytest.mark.parametrize(
@@ -41,9 +35,9 @@ def _run(given: str, raised: str) -> tuple[tuple[str, ...], str]:
     ],
 )
 def test_a_flag_is_held_to_what_is_expected_of_it(given: str, raised: str, said: tuple[str, ...]) -> None:
-    differences, problems = _run(given, raised)
+    found, problems = differences(POLICY, given, "raised", raised)
     assert problems == ""
-    assert [text.partition(": ")[2] for text in differences] == list(said)
+    assert [text.partition(": ")[2] for text in found] == list(said)
 
 
 @pytest.mark.parametrize(
@@ -61,4 +55,4 @@ def test_a_flag_is_held_to_what_is_expected_of_it(given: str, raised: str, said:
     ],
 )
 def test_what_can_not_be_expected_of_a_flag_is_a_mistake(raised: str, said: str) -> None:
-    assert said in _run(FULL, raised)[1]
+    assert said in differences(POLICY, FULL, "raised", raised)[1]

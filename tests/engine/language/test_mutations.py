@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sweeprules.engine.errors import PolicyError
 from sweeprules.engine.language.load import load_policy
 from sweeprules.engine.language.yamltext import MAX_DEPTH
+from tests.engine.language.edits import Edit, edited, edits
 from tests.engine.language.loading import FULL, catalogue, problems, rule, rules, schema
 
 TEXT = FULL.read_text()
@@ -48,29 +49,10 @@ def survives(data: str | bytes) -> None:
             assert "\n" not in str(problem)
 
 
-EDITS = st.lists(
-    st.tuples(
-        st.sampled_from(["drop", "double", "swap", "put"]), st.integers(0, len(TOKENS) - 1), st.sampled_from(PIECES)
-    ),
-    min_size=1,
-    max_size=4,
-)
-
-
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(EDITS)
-def test_tokens(edits: list[tuple[str, int, str]]) -> None:
-    tokens = list(TOKENS)
-    for how, at, piece in edits:
-        if how == "drop":
-            tokens[at] = ""
-        elif how == "double":
-            tokens[at] *= 2
-        elif how == "swap":
-            tokens[at], tokens[-1 - at] = tokens[-1 - at], tokens[at]
-        else:
-            tokens[at] = piece
-    survives("".join(tokens))
+@given(edits(TOKENS, PIECES, 4))
+def test_tokens(made: list[Edit]) -> None:
+    survives(edited(TOKENS, made))
 
 
 LINES = TEXT.splitlines(keepends=True)
@@ -78,9 +60,9 @@ LINES = TEXT.splitlines(keepends=True)
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, len(LINES) - 1), st.integers(-3, 3)), min_size=1, max_size=5))
-def test_lines(edits: list[tuple[int, int]]) -> None:
+def test_lines(moved: list[tuple[int, int]]) -> None:
     lines = list(LINES)
-    for at, by in edits:
+    for at, by in moved:
         lines[at] = " " * by + lines[at] if by > 0 else lines[at][-by:] if by else ""
     survives("".join(lines))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from sweeprules.engine.errors import PolicyError
 from sweeprules.engine.language.lint import lint
 from sweeprules.engine.language.load import load_policy
+from tests.engine.language.edits import Edit, edited, edits
 from tests.engine.language.loading import FULL, catalogue, load, schema
 
 SHIPPED = {"full.yaml": FULL.read_text()}
@@ -41,30 +41,13 @@ routes:
 """
 TOKENS = re.findall(r"[\w-]+|[^\w\s]|\s+", SITE)
 PIECES = [*"{}[]:,$.\"'!#\n", "  ", "- ", "null", "true", "false", "5", "30m", "x", "add", "remove", "for", "disabled"]
-EDITS = st.lists(
-    st.tuples(
-        st.sampled_from(["drop", "double", "swap", "put"]), st.integers(0, len(TOKENS) - 1), st.sampled_from(PIECES)
-    ),
-    min_size=1,
-    max_size=3,
-)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(EDITS)
-def test_tokens_of_a_site(edits: list[tuple[str, int, str]]) -> None:
-    tokens = list(TOKENS)
-    for how, at, piece in edits:
-        if how == "drop":
-            tokens[at] = ""
-        elif how == "double":
-            tokens[at] *= 2
-        elif how == "swap":
-            tokens[at], tokens[-1 - at] = tokens[-1 - at], tokens[at]
-        else:
-            tokens[at] = piece
+@given(edits(TOKENS, PIECES, 3))
+def test_tokens_of_a_site(made: list[Edit]) -> None:
     try:
-        policy = load_policy([SHIPPED, {"site.yaml": "".join(tokens)}], catalogue(), schema=schema())
+        policy = load_policy([SHIPPED, {"site.yaml": edited(TOKENS, made)}], catalogue(), schema=schema())
     except PolicyError as error:
         assert error.problems
         for problem in error.problems:
