@@ -203,7 +203,7 @@ def beside(wanted: Wanted, found: Iterable[Place]) -> tuple[str, ...]:
     logs = [f"{root}/logs" for root in above if root]
     own = [wanted.log_folder, wanted.workdir, f"{wanted.workdir}/logs" if wanted.workdir else ""]
     paths = [*roots, *(root for root in above if root), *logs, *own] if wanted.kept else [*own, *roots]
-    return tuple(dict.fromkeys(path for path in paths if path.startswith("/") and askable(path)))[:MOST]
+    return tuple(dict.fromkeys(plain for path in paths if (plain := _plain(path))))[:MOST]
 
 
 def _above(path: str) -> str:

@@ -5,8 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sweeprules.collectors.trials.places import MOST, Place, Wanted, beside, directories, is_own, labels_of, places
+from sweeprules.collectors.transport.allow import AllowList, CommandRefusedError
+from sweeprules.collectors.transport.command import Command
+from sweeprules.collectors.trials.places import (
+    MOST,
+    Kind,
+    Place,
+    Wanted,
+    beside,
+    directories,
+    is_own,
+    labels_of,
+    places,
+)
+from sweeprules.collectors.trials.second import read_results
 from sweeprules.engine.facts import ABSENT
 
 EVAL = Wanted("7", "trials", "eval", ("eval_m_tb2",), workdir="/w/eval7", alone=True)
@@ -122,12 +137,47 @@ def test_a_log_beside_is_the_jobs_by_its_folder_or_its_name(folder: str, name: s
 
 
 def test_logs_lie_with_the_trials_and_above_them() -> None:
-    known = replace(EVAL, kept="/e/r/trace_jobs/r", log_folder="/logs")
-    assert beside(known, places(known)) == (
-        "/e/r/trace_jobs/r",
-        "/e/r",
-        "/e/r/logs",
-        "/logs",
-        "/w/eval7",
-        "/w/eval7/logs",
+    known = replace(EVAL, kept="/e/r/trace_jobs/r", log_folder="/l/logs")
+    own = ("/l/logs", "/w/eval7", "/w/eval7/logs")
+    assert beside(known, places(known)) == ("/e/r/trace_jobs/r", "/e/r", "/e/r/logs", *own)
+
+
+HOSTILE = st.text(st.sampled_from("ab/.*?$`~ \n\0'\"-_;|&()[]{}\\é\ufffd"), max_size=12)
+
+
+@given(HOSTILE, HOSTILE, HOSTILE, HOSTILE, st.booleans(), st.sampled_from(["trials", "suite"]))
+def test_no_name_makes_a_command_that_walks_or_expands(
+    name: str, workdir: str, told: str, folder: str, alone: bool, kind: Kind
+) -> None:
+    facts = {"run_tag": ABSENT, "name": name}
+    command = f"x --jobs-dir {told} --trials-dir /w/{told} --output_path {told}"
+    wanted = Wanted(
+        "7", kind, "eval", labels_of(facts), f"/w/{workdir}", command, f"/l/{folder}", experiments=("/e",), alone=alone
     )
+    first = next(read_results([wanted], {}, "9f3c1d77a0e2b645", ("\x1e", "\x1f")), ())
+    for one in first:
+        assert AllowList(frozenset({"find", "du"})).check(one) in ("ls", "xargs-head")
+        assert one.argv[0] in ("ls", "xargs") and not any("R" in word for word in one.argv[1:3])
+        directory = one.argv[-1] if one.argv[0] == "ls" else one.items[0]
+        assert directory.startswith("/") and ".." not in directory.split("/")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("find", "/w", "-name", "result.json"),
+        ("du", "-s", "/w"),
+        ("ls", "-R", "--", "/w"),
+        ("ls", "-1AR", "--", "/w"),
+        ("ls", "--recursive", "--", "/w"),
+        ("ls", "-1A", "--", "/w/a", "/w/b"),
+        ("xargs", "-0", "find", "--"),
+        ("xargs", "-0", "ls", "-1", "--"),
+        ("xargs", "-0", "sh", "-c", "--"),
+        ("sh", "-c", "cat /w/*/result.json"),
+    ],
+)
+def test_nothing_recursive_can_be_sent(argv: tuple[str, ...]) -> None:
+    items = ("/w",) if argv[0] == "xargs" else ()
+    with pytest.raises(CommandRefusedError):
+        AllowList().check(Command(argv, items=items))

@@ -7,10 +7,13 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sweeprules.collectors.trials.counts import NAMES, Terms
 from sweeprules.collectors.trials.evaluation import Times
@@ -66,6 +69,43 @@ def test_trials_are_found_counted_and_the_next_sweep_reads_only_new_ones(tmp_pat
     assert last.facts["trials_done"] == 43 and len(set(read(third))) == 5
     listed = [command.argv[-1] for batch in third.calls for command in batch if command.argv[:2] == ("ls", "-1AU")]
     assert listed == [f"{tmp_path}/trace_jobs/{NAME}/"]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 2)), min_size=2, max_size=5))
+def test_over_many_sweeps_each_result_is_taken_once(steps: list[tuple[int, int, int]]) -> None:
+    """However trials end, begin and are caught half written, the sums are those of a first look at all of them."""
+    with TemporaryDirectory() as folder:
+        root, done, whole = Path(folder), 0, set[str]()
+        memo: dict[str, Any] = {}
+        for more, running, half in steps:
+            done += more
+            words = {"done": done, "running": running, "half": half, "reward": "0.5", "aggregate": False}
+            trials.write(root, NAME, words, CLOCK)
+            (root / "trace_jobs" / NAME / "config.json").write_text("{}")
+            login = Login()
+            found = sweep(job(root), memo, login)
+            names = {item.rpartition("/result.json")[0].rpartition("/")[2] for item in read(login)}
+            assert not names & whole
+            memo = dict(found.memo or {})
+            ended = [path for path in root.glob("trace_jobs/*/*/result.json") if is_whole(path)]
+            whole = {path.parent.name for path in ended}
+            open_ones = any(not is_whole(path) for path in root.glob("trace_jobs/*/*/result.json"))
+            assert memo_done(memo) == len(whole)
+            assert isinstance(found.facts["trials_done"], Unknown) if open_ones else found.facts["trials_done"] == done
+        fresh = sweep(job(root))
+        assert {name: found.facts[name] for name in COUNTS} == {name: fresh.facts[name] for name in COUNTS}
+
+
+def is_whole(path: Path) -> bool:
+    return path.read_bytes().endswith(b"}")
+
+
+COUNTS = ("trials_started", "trials_done", "trials_valid", "mean_valid", "pass_rate", "reward_zero_share")
+
+
+def memo_done(memo: Mapping[str, Any]) -> int:
+    return sum(one["sums"]["done"] for one in memo.get("trials", {}).values())
 
 
 def test_many_jobs_share_four_calls(tmp_path: Path) -> None:
