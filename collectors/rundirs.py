@@ -73,7 +73,7 @@ def run_directory(facts: Mapping[str, FactValue], said: str = "") -> FactValue:
     if path:
         return _root(path)
     relative = bool(said or named)
-    return Unknown(Reason.NOT_READ, "it is named relative to a directory that was not read") if relative else _UNNAMED
+    return Unknown(Reason.NOT_READ, "what is named is no whole path of a directory of its own") if relative else _UNNAMED
 
 
 def places(facts: Mapping[str, FactValue], said: str, record: ClusterRecord, bucket: str) -> tuple[Place, ...]:

@@ -56,10 +56,7 @@ def wanted(
 def _lack(job: Subject, bucket: str, log: Printed, found: Told, reach: int) -> Lack | None:
     points = len(found.series.points) if found.series is not None else 0
     job_id = job.get("job_id")
-    if not found.memo.get(bucket) or not isinstance(job_id, str):
-        # Of a log that shows no sign of such a trainer nothing is to be found further back.
-        return None
-    if not lacks(log.kept, log.tail.start, points, reach):
+    if not isinstance(job_id, str) or not lacks(log.kept, log.tail.start, points, reach):
         return None
     return Lack(job_id, log.where, log.tail.start, literals(bucket, found.memo))
 

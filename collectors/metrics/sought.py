@@ -24,6 +24,8 @@ _MIRROR = ("WANDB_MIRROR",)
 _CONSOLE = ("': ",)
 """Every line of a dictionary that is printed over many: the one that names the step alone tells nothing."""
 _ROWS = ("'reward':", "step=", "step:", " iteration ")
+_USUAL = (*_MIRROR, _ROWS[0])
+"""Of a log whose end holds no step: what is common in other lines too would leave no room for the steps."""
 _OF_SOURCE = {"mirror": _MIRROR, "console": _CONSOLE, "row": _ROWS}
 _SFT = (
     "'loss':",
@@ -50,5 +52,5 @@ def literals(bucket: str, memo: Mapping[str, Any]) -> tuple[str, ...]:
     if bucket != "rl":
         return ()
     state: Mapping[str, Any] = (memo.get("rl") or {}).get("state") or {}
-    own = _OF_SOURCE.get(state.get("source", ""), (*_MIRROR, *_CONSOLE, *_ROWS))
+    own = _OF_SOURCE.get(state.get("source", ""), _USUAL)
     return (*own, *_RL_MARKS)

@@ -1,10 +1,11 @@
 """Lines as trainers print them, from a compact word on each number: `grad_norm: "0.3x11 1.4"`.
 
     rl:  {step: 30..41, of: 300, every: 5m, grad_norm: "0.3x11 1.4", entropy: "0.50x11 0.30"}   mirror lines and a bar
+         noise: 200000   prints that many bytes of other lines behind each step
     sft: {step: 100..120, of: 916, every: 20s, loss: "1.2", grad_norm: "0.4"}                   rows and tqdm frames
 
 A value stands for all steps where there is one of it; `nan` is printed as the trainer prints it, `-` leaves the key
-out. The last step is printed when the file was last written.
+out. The last step is printed when the file was last written, or `ago` before the sweep: the lines behind it came later.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ KEYS = {
 }
 """How SkyRL's trainers call a number."""
 _PREFIX = "\x1b[36m(skyrl_entrypoint pid=9077)\x1b[0m "
-_TERMS = {"step", "of", "every", "resumed"}
+_TERMS = {"step", "of", "every", "resumed", "ago", "noise"}
+_NOISE = f"{_PREFIX}rollout worker 7: finished a trajectory of 8121 tokens, 43 of 64 wait for the buffer\n"
 
 
-def printed(given: Mapping[str, Any], at: float) -> Iterator[str]:
-    """The lines of one trainer that wrote its last one `at` that moment, epoch seconds."""
-    if "rl" in given:
-        yield from _rl(given["rl"], at)
-    if "sft" in given:
-        yield from _sft(given["sft"], at)
+def printed(given: Mapping[str, Any], now: float) -> Iterator[str]:
+    """The lines of one trainer, by the time of the sweep, epoch seconds."""
+    for name, lines in (("rl", _rl), ("sft", _sft)):
+        if name in given:
+            yield from lines(given[name], now - span(given[name].get("ago", given.get("age", "1m"))))
 
 
 def _rl(given: Mapping[str, Any], at: float) -> Iterator[str]:
@@ -52,8 +53,9 @@ def _rl(given: Mapping[str, Any], at: float) -> Iterator[str]:
         body = ", ".join(sorted([*metrics, f'"trainer/global_step": {step}']))
         line = f"{moment} | INFO | trainer:log:88 - WANDB_MIRROR kind=train step={step} metrics={{{body}}}"
         yield f"{_PREFIX}{line}\x1b[0m\n"
-        frame = f"{100 * step // of:2d}%|#   | {step}/{of} [1:02:03<2:03:04, {every:.1f}s/it]"
+        frame = f"{100 * step // of:2d}%|#   | {step}/{of} [{clock(every * (index + 1))}<2:03:04, {every:.1f}s/it]"
         yield f"{_PREFIX}Training Step Progress:  {frame}\n"
+        yield _NOISE * (given.get("noise", 0) // len(_NOISE))
 
 
 def _sft(given: Mapping[str, Any], at: float) -> Iterator[str]:
@@ -63,9 +65,15 @@ def _sft(given: Mapping[str, Any], at: float) -> Iterator[str]:
     yield f"[INFO|trainer.py:2526] {_stamp(at - every * len(steps))},101 >>   Total optimization steps = {of:,}\n"
     for index, step in enumerate(steps):
         row = ", ".join(f"'{name}': '{values[index]}'" for name, values in found.items() if values[index] != "-")
-        frame = f"{100 * step // of:3d}%|##        | {step}/{of} [10:00<20:00, {every:5.2f}s/it]"
+        frame = f"{100 * step // of:3d}%|##        | {step}/{of} [{clock(every * (index + 1))}<20:00, {every:5.2f}s/it]"
         yield f"\r{frame}\r                                        \r{{{row}, 'epoch': '{step / of:.2f}'}}\n\r{frame}"
     yield "\n"
+
+
+def clock(seconds: float) -> str:
+    """How a progress bar says for how long it has run."""
+    hours, rest = divmod(int(seconds), 3600)
+    return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60:02d}:{rest % 60:02d}"
 
 
 def _steps(word: Any) -> range:

@@ -231,7 +231,7 @@ def _file(path: Path, given: Mapping[str, Any], now: float) -> None:
 
 def _text(given: Mapping[str, Any], now: float) -> Iterator[str]:
     yield given.get("text", "")
-    yield from printed(given, now - span(given.get("age", "1m")))
+    yield from printed(given, now)
     for line in given.get("lines", []):
         yield line + "\n"
 
