@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,10 @@ from zoneinfo import ZoneInfo
 
 _ANSI = re.compile(rb"(\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]))")
 _RAY = re.compile(rb"\((?P<name>[A-Za-z_][\w.:<>-]*) pid=\d+(?:, ip=[\da-f.:]+)?\)[ \t]?")
+# Where a text can be cut in two without cutting a code: the second half of a code's end is the one escape within it.
+_CUT = re.compile(rb"\x1b[^\\]")
+_BLOCK = 128 * 1024
+"""Bytes whose colours are taken off at once: few enough that memory is used again, not asked for anew."""
 # A log that was cut short under its writer begins with a hole, which reads as NULs.
 _BREAK = re.compile(rb"(?:[\r\n]|\x00{16,})+")
 _TIME = re.compile(
@@ -41,8 +46,8 @@ class Chunk:
     def __init__(self, data: bytes, start: int, *, whole_start: bool = True) -> None:
         self.start = start
         self.size = len(data)
-        self._kept: list[int] = []
-        self._removed: list[int] = []
+        self._kept = array("Q")
+        self._removed = array("Q")
         self._breaks: tuple[list[int], list[int]] | None = None
         self.text = self._plain(data)
         self.begin = 0
@@ -53,11 +58,26 @@ class Chunk:
     def _plain(self, data: bytes) -> bytes:
         if b"\x1b" not in data:
             return data
-        # Text and code in turn: the sums of their lengths tell where each code stood.
-        parts = _ANSI.split(data)
-        self._kept = list(accumulate(map(len, parts[:-1:2])))
-        self._removed = list(accumulate(map(len, parts[1::2])))
-        return b"".join(parts[::2])
+        texts: list[bytes] = []
+        low = size = 0
+        while low < len(data):
+            cut = _CUT.search(data, low + _BLOCK)
+            high = cut.start() if cut else len(data)
+            # Text and code in turn: the sums of their lengths tell where each code stood.
+            parts = _ANSI.split(data[low:high])
+            text = b"".join(parts[::2])
+            if len(parts) > 1:
+                self._tell(parts, size)
+            texts.append(text)
+            low, size = high, size + len(text)
+        return b"".join(texts)
+
+    def _tell(self, parts: list[bytes], size: int) -> None:
+        lengths = list(map(len, parts))
+        lengths[0] += size
+        lengths[1] += self._removed[-1] if self._removed else 0
+        self._kept.extend(accumulate(lengths[:-1:2]))
+        self._removed.extend(accumulate(lengths[1::2]))
 
     def position(self, at: int) -> int:
         """The place in the file of byte `at` of the plain text: that of the colour before it, if there is one."""

@@ -26,25 +26,39 @@ _STAGED = re.compile(rb"Staging train_data on this node \(rank (?P<n>\d{1,6})/(?
 _BATCH = re.compile(rb"Batch generation complete: \d+/\d+ successful, (?P<n>\d{1,9}) failed")
 _STEP_DONE = b"Finished: 'step'"
 _STEP_BEGUN = b"Started: 'step'"
-_BEGUN = (b"Total training steps:", b"Resumed training from global_step")
+_STEPS, _ALREADY, _OF_STEP = b"raining steps", b"already", b" global_step"
+"""What totals, what words for a run that is over, and what resumes and saves have in common: looked for first, as most
+stretches hold none of them. A line of metrics names its step without a blank before it."""
+_BEGUN = ((b"Total training steps:", _STEPS), (b"Resumed training from global_step", _OF_STEP))
 _MOST_RANKS = 4096
 
 
 def read_marks(chunk: Chunk, state: State) -> State:
     """The state with what such lines of a stretch say; the newest of each kind counts."""
     changes: dict[str, Any] = {}
-    _steps(chunk, changes)
+    held = frozenset(part for part in (_STEPS, _ALREADY, _OF_STEP) if chunk.text.rfind(part, chunk.begin) >= 0)
+    _totals(chunk, held, changes)
+    if _OF_STEP in held:
+        _resumes(chunk, changes)
     _settings(chunk, changes)
     changes["settings"] = read_settings(chunk, state.settings)
     _staging(chunk, state, changes)
-    _timers(chunk, state, changes)
+    _timers(chunk, state, held, changes)
     return replace(state, **changes)
 
 
-def _steps(chunk: Chunk, changes: dict[str, Any]) -> None:
-    total = last_match(chunk, b"raining steps", _TOTAL, back=7)
+def _totals(chunk: Chunk, held: frozenset[bytes], changes: dict[str, Any]) -> None:
+    total = last_match(chunk, _STEPS, _TOTAL, back=7) if _STEPS in held else None
     if total is not None:
         changes["total"], changes["total_at"] = count(total["m"]), chunk.position(total.start())
+    over_at = max(chunk.text.rfind(sign, chunk.begin) for sign in _OVER) if _ALREADY in held else -1
+    if over_at >= 0:
+        changes["over_at"] = chunk.position(over_at)
+        ended = last_match(chunk, b"Resumed at global_step", _AT_END)
+        changes["over"] = int(ended["n"]) if ended is not None else None
+
+
+def _resumes(chunk: Chunk, changes: dict[str, Any]) -> None:
     resumes = [found for sign in _RESUMES if (found := last_match(chunk, sign, _RESUMED)) is not None]
     resumed = max(resumes, key=lambda found: found.start(), default=None)
     if resumed is not None:
@@ -52,11 +66,6 @@ def _steps(chunk: Chunk, changes: dict[str, Any]) -> None:
         changes["resumed"], changes["resumed_at"] = step, at
         if step:
             changes["saved"] = step
-    over_at = max(chunk.text.rfind(sign, chunk.begin) for sign in _OVER)
-    if over_at >= 0:
-        changes["over_at"] = chunk.position(over_at)
-        ended = last_match(chunk, b"Resumed at global_step", _AT_END)
-        changes["over"] = int(ended["n"]) if ended is not None else None
     saved = last_match(chunk, b"saved checkpoint for", _SAVED)
     if saved is not None and (resumed is None or saved.start() > resumed.start()):
         changes["saved"] = int(saved["n"])
@@ -84,7 +93,7 @@ def _staging(chunk: Chunk, state: State, changes: dict[str, Any]) -> None:
     changes["staged"] = tuple(sorted(ranks))
 
 
-def _timers(chunk: Chunk, state: State, changes: dict[str, Any]) -> None:
+def _timers(chunk: Chunk, state: State, held: frozenset[bytes], changes: dict[str, Any]) -> None:
     text, begin = chunk.text, chunk.begin
     timer = open_timer(chunk)
     if timer is not None:
@@ -92,8 +101,10 @@ def _timers(chunk: Chunk, state: State, changes: dict[str, Any]) -> None:
     done = text.rfind(DONE, begin)
     if done >= 0:
         changes["done_at"] = chunk.position(done)
-    started = max(text.rfind(sign, begin) for sign in _BEGUN)
-    finished = max(text.rfind(_STEP_DONE, begin), text.rfind(MIRROR + b" kind=train", begin))
+    started = max((text.rfind(sign, begin) for sign, part in _BEGUN if part in held), default=-1)
+    finished = text.rfind(MIRROR + b" kind=train", begin)
+    if finished <= started:
+        finished = max(finished, text.rfind(_STEP_DONE, begin))
     if started >= 0:
         changes["stepped"] = finished > started
     elif finished >= 0 or state.source:

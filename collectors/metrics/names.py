@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +16,8 @@ FALLBACK = Unknown(Reason.MALFORMED, "exactly 1, 0 and 0, which is printed where
 DIAGNOSTICS = ("log_ratio_mean", "log_ratio_p99", "log_ratio_max")
 TIS = ("tis_imp_ratio", "tis_capped", "tis_log_ratio")
 FAILED = "generate/num_failed_trajectories"
+_LINES = 64
+"""Kinds of lines of which it is kept where their fields stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class Names:
     fields: tuple[tuple[str, tuple[str, ...]], ...]
     stars: tuple[tuple[str, tuple[str, ...]], ...]
     keys: frozenset[str]
+    _known: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, aliases: Mapping[str, Sequence[str]]) -> Names:
@@ -39,20 +43,35 @@ class Names:
     def values(self, data: Mapping[str, Any]) -> Mapping[str, FactValue]:
         """Field -> number of the fields that a line holds; unknown where what is printed tells nothing."""
         found: dict[str, FactValue] = {}
-        for name, keys in self.fields:
-            for key in keys:
-                if key in data:
-                    found[name] = number(data[key])
-                    break
-        for name, begun in self.stars:
-            ending = next((key for key in data if key.startswith(begun)), None) if name not in found else None
-            if ending is not None:
-                found[name] = number(data[ending])
+        for name, key in self._places(tuple(data)):
+            raw = data[key]
+            found[name] = raw if type(raw) is float and math.isfinite(raw) else number(raw)
         if "log_ratio_mean" in found or "log_ratio_max" in found:
             self._doubt(found)
         if found.get("tis_imp_ratio") == 1:
             self._doubt_tis(found)
         return MappingProxyType(found)
+
+    def _places(self, printed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """Which key each field has among those of a line; a run prints the same ones at every step."""
+        places = self._known.get(printed)
+        if places is None:
+            if len(self._known) >= _LINES:
+                self._known.clear()
+            places = self._known[printed] = tuple(self._find(printed))
+        return places
+
+    def _find(self, printed: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        held, named = frozenset(printed), set()
+        for name, keys in self.fields:
+            place = next((key for key in keys if key in held), None)
+            if place is not None:
+                named.add(name)
+                yield name, place
+        for name, begun in self.stars:
+            ending = next((key for key in printed if key.startswith(begun)), None) if name not in named else None
+            if ending is not None:
+                yield name, ending
 
     def _doubt(self, found: dict[str, FactValue]) -> None:
         printed = [name for name in DIAGNOSTICS if name in found]
