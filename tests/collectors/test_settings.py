@@ -1,0 +1,97 @@
+"""The setting of a run: equal for launches alike, unlike where a part of it is, unknown while a part is unread."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweeprules.collectors.prior import ClusterMemo, Prior
+from sweeprules.collectors.remember import KEEP_SETTINGS, remember
+from sweeprules.collectors.settings import PARTS, said_interval, said_total, settings_key
+from sweeprules.collectors.steps import with_steps
+from sweeprules.engine.facts import ABSENT, NOT_READ, FactValue, Reason, Ref, Relation, Subject, Unknown
+
+PRINTED = {"code": "abc1234", "model": "m/8B", "policy_num_nodes": "2", "num_inference_engines": "4"}
+COMMAND = "sbatch --image /img/a.sif run.sh --config conf/a.yaml"
+
+
+def facts(**more: FactValue) -> dict[str, FactValue]:
+    return {"command": COMMAND, "nodes": 4, **more}
+
+
+def test_launches_alike_have_one_key_and_every_part_counts() -> None:
+    key = settings_key(facts(), PRINTED)
+    assert isinstance(key, str) and key == settings_key(facts(name="other"), dict(reversed(PRINTED.items())))
+    others = [
+        settings_key(facts(nodes=5), PRINTED),
+        settings_key(facts(command=COMMAND.replace("a.sif", "b.sif")), PRINTED),
+        settings_key(facts(command=COMMAND.replace("a.yaml", "b.yaml")), PRINTED),
+        *(settings_key(facts(), {**PRINTED, part: "other"}) for part in PARTS),
+    ]
+    assert len({key, *others}) == 4 + len(PARTS)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_that_was_not_printed_leaves_it_open(part: str) -> None:
+    found = settings_key(facts(), {name: value for name, value in PRINTED.items() if name != part})
+    assert isinstance(found, Unknown) and part in found.detail
+
+
+def test_a_command_or_nodes_that_nobody_read_leave_it_open() -> None:
+    assert settings_key(facts(command=NOT_READ), PRINTED) == NOT_READ == settings_key(facts(nodes=NOT_READ), PRINTED)
+    assert isinstance(settings_key({}, PRINTED), Unknown) and isinstance(
+        settings_key(facts(nodes=ABSENT), PRINTED), Unknown
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "total", "interval"),
+    [
+        ("x --max_steps 900 --save_steps=40", 900, 40),
+        ("x trainer.max_steps=900", 900, None),
+        ("x --max_steps -1 --save_steps 0.5", None, None),
+        ("x --max_steps 900 --max_steps 901", None, None),
+        ("x --no_max_steps 900", None, None),
+        ("x --max_steps 0", None, None),
+        (NOT_READ, None, None),
+    ],
+)
+def test_what_a_command_configures(command: FactValue, total: int | None, interval: int | None) -> None:
+    assert (said_total(command), said_interval(command, "sft")) == (total, interval)
+    assert said_interval("x trainer.ckpt_interval=20", "rl") == 20
+    assert said_interval("x trainer.ckpt_interval=20", "eval") is None
+
+
+def job(number: int, **more: FactValue) -> Subject:
+    run = Relation((Ref("run", "c:1"),))
+    return Subject(Ref("job", f"c:{number}"), {"cluster": "c", "job_id": str(number), **more}, relations={"run": run})
+
+
+def seen(key: FactValue, prior: Prior) -> FactValue:
+    link = job(1, settings_key=key, state="RUNNING")
+    relations = {"links": Relation((link.ref,)), "row": Relation((link.ref,))}
+    made = with_steps([link, Subject(Ref("run", "c:1"), {}, relations=relations)], {link.ref: "rl"}, {}, prior, ())
+    return made[0].facts["setting_seen"]
+
+
+def test_a_setting_is_seen_once_a_run_proved_it() -> None:
+    empty = seen("k", Prior())
+    assert isinstance(empty, Unknown) and empty.reason == Reason.WARMING_UP
+    assert seen("k", Prior(settings={"k": 5.0})) is True
+    assert seen("k", Prior(settings={"other": 5.0})) is False
+    assert seen(NOT_READ, Prior(settings={"k": 5.0})) == NOT_READ
+
+
+def test_completed_and_healthy_runs_prove_their_setting_for_as_long_as_they_are_kept() -> None:
+    jobs = [
+        job(1, settings_key="done", state="COMPLETED"),
+        job(2, settings_key="well", state="RUNNING"),
+        job(3, settings_key="unsure", state="RUNNING"),
+        job(4, settings_key="dead", state="FAILED"),
+        job(5, settings_key=NOT_READ, state="COMPLETED"),
+    ]
+    start = Prior({}, {"c": ClusterMemo()}, settings={"old": 7.0})
+    after = remember(start, (), jobs, {}, 8.0, healthy={"c:2"})
+    assert after.settings == {"old": 7.0, "done": 8.0, "well": 8.0}
+    assert Prior.from_data(after.to_data()).settings == after.settings
+    later = remember(after, (), (), {}, 7.0 + KEEP_SETTINGS)
+    assert later.settings == {"done": 8.0, "well": 8.0}
