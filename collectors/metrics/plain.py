@@ -9,11 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from sweeprules.collectors.logs.lines import Chunk
+from sweeprules.collectors.metrics import trainbar
 from sweeprules.collectors.metrics.bars import bare_frame, count, line_end, line_start
 from sweeprules.collectors.metrics.mirror import MIRROR, Record, number, parse
 
 _AFTER = 1 << 15
 """Bytes before a dictionary in which the bar that counts its step is looked for."""
+_RETURN = 0x0D
 _VALUE = r"[-+]?(?:[Nn]a[Nn]|[Ii]nf(?:inity)?|(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 _EQUALS = re.compile(rf"(?<![^\s|,])([A-Za-z_][\w/.\-]{{0,99}})=({_VALUE})(?=[\s,|]|$)")
 _COLON = re.compile(rf"(?:^|\s)([A-Za-z_@][\w/.\-@]{{0,119}}):({_VALUE})(?=\s|$)")
@@ -27,7 +29,7 @@ _STEPS = ("global_step", "step", "global_step/max_steps")
 def rows(chunk: Chunk, low: int, keys: AbstractSet[str]) -> Iterator[Record]:
     """Such lines from a place on, in their order; those without any of `keys` are passed over.
 
-    A record without a step is one whose trainer prints none and draws no bar before it.
+    A record without a step is one whose trainer prints none and draws no bar beside it.
     """
     found = [record for literal, read in _KINDS for record in _lines(chunk, low, literal, read, keys)]
     yield from sorted(found, key=lambda record: record.at)
@@ -56,9 +58,21 @@ def _dictionary(chunk: Chunk, start: int, end: int, line: str) -> Record | None:
         return Record(None, start, end, "row", None) if brace >= 0 and "'loss'" in line else None
     step, total = _own_step(data)
     if step is None:
-        frame = bare_frame(chunk.text, max(chunk.begin, start - _AFTER), start + max(brace, 0))
-        step, total = (frame.n, frame.m) if frame is not None else (None, None)
+        step, total = _drawn(chunk, start, end, start + max(brace, 0))
     return Record(step, start, end, "row", data, total)
+
+
+def _drawn(chunk: Chunk, start: int, end: int, at: int) -> tuple[int | None, int | None]:
+    """The step by the bar: a row that was written over it is followed by the bar drawn anew; any other row follows it.
+
+    The frame before a row that was written over the bar may be of an earlier step, for not every step is drawn.
+    """
+    text = chunk.text
+    anew = trainbar.after(text, end, chunk.begin) if start > 0 and text[start - 1] == _RETURN else None
+    if anew is not None:
+        return anew.n, anew.m
+    frame = bare_frame(text, max(chunk.begin, start - _AFTER), at)
+    return (None, None) if frame is None else (frame.n, frame.m)
 
 
 def _own_step(data: Mapping[str, Any]) -> tuple[int | None, int | None]:

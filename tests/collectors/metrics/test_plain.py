@@ -35,14 +35,28 @@ def test_a_dictionary_with_a_reward_and_no_step_is_numbered_in_its_order() -> No
     assert [point.step for point in later.points] == [1, 2, 3, 4, 5]
 
 
+FRAME = "\r 20%|██        | {n}/50 [00:10<00:40,  1.0it/s]"
+
+
 def test_the_bar_before_a_dictionary_counts_its_step() -> None:
-    frame = "\r 20%|██   | {n}/500 [00:10<00:40,  1.0it/s]"
     text = "".join(
-        f"{frame.format(n=n)}\r      \r{{'loss': '0.1', 'reward': '0.{n}', 'grad_norm': 'nan'}}\n" for n in (10, 20, 30)
+        f"{FRAME.format(n=n)}{{'loss': '0.1', 'reward': '0.{n}', 'grad_norm': 'nan'}}\n" for n in (10, 20, 30)
     )
     numbers = read(text)
     assert [point.step for point in numbers.points] == [10, 20, 30]
-    assert (numbers.facts["has_nan"], numbers.facts["max_step"], numbers.facts["step"]) == (True, 500, 30)
+    assert (numbers.facts["has_nan"], numbers.facts["max_step"], numbers.facts["step"]) == (True, 50, 30)
+
+
+def test_the_bar_drawn_anew_behind_a_dictionary_counts_its_step_where_the_row_was_written_over_it() -> None:
+    """Not every step is drawn before its row: 1 is seen where the row of 2 was written."""
+    rows = [f"\r{' ' * 60}\r{{'loss': '0.1', 'reward': '0.{n}'}}\n\r{drawn(n)}" for n in (1, 2, 3)]
+    numbers = read(f"\r{drawn(0)}" + "".join(rows))
+    assert [(point.step, point.attempt) for point in numbers.points] == [(1, 1), (2, 1), (3, 1)]
+    assert (numbers.facts["max_step"], numbers.facts["step"]) == (50, 3)
+
+
+def drawn(n: int) -> str:
+    return f"{2 * n:3}%|          | {n}/50 [00:10<00:40,  1.0it/s]"
 
 
 def test_a_dictionary_may_tell_its_step_itself() -> None:
