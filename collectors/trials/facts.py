@@ -16,7 +16,7 @@ from sweeprules.collectors.trials.counts import Terms, no_trials, trial_facts, t
 from sweeprules.collectors.trials.evaluation import Times, serving_facts
 from sweeprules.collectors.trials.jsontext import count, table, text
 from sweeprules.collectors.trials.memo import TrialsMemo, decode, encode
-from sweeprules.collectors.trials.places import Place, Wanted
+from sweeprules.collectors.trials.places import Place, Wanted, run_of
 from sweeprules.collectors.trials.results import JobResult
 from sweeprules.collectors.trials.rounds import Reading
 from sweeprules.collectors.trials.second import Results
@@ -90,6 +90,7 @@ def made(
     else:
         facts |= trial_facts(reading, terms)
         facts |= _served(wanted, reading, logs, terms, times, own)
+        facts["run_dir"] = wanted.run_dir or run_of(reading.directory)
     return _filed(facts, reading, wanted, kept, sources, left)
 
 

@@ -206,6 +206,11 @@ def beside(wanted: Wanted, found: Iterable[Place]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(plain for path in paths if (plain := _plain(path))))[:MOST]
 
 
+def run_of(path: str) -> str:
+    """The run's directory, of one that holds its trials: what is above its traces, else that itself."""
+    return _above(path) or path
+
+
 def _above(path: str) -> str:
     """The run's directory, of one that holds its trials: what is above its traces."""
     parts = PurePosixPath(path)
