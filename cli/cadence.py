@@ -31,23 +31,31 @@ LEARNED = (LEAST, SPREAD, FLOOR, CEILING, TAIL, WEDGE_FLOOR, WEDGE_FACTOR, SWEEP
 READ = (CADENCE, ALIKE, *LEARNED)
 """All of them: a change of one changes what is read, not only how it is judged."""
 _UNREAD = Unknown("not-read")
+Job = tuple[FactValue, ...] | Unknown
 
 
-def value(policy: Policy, name: str, cluster: FactValue, bucket: FactValue, tags: FactValue = ()) -> FactValue:
-    """What a parameter that the pipeline reads is worth; unknown where the policy has none of that name."""
+def value(
+    policy: Policy, name: str, cluster: FactValue, bucket: FactValue, tags: FactValue = (), job: Job = _UNREAD
+) -> FactValue:
+    """What a parameter that the pipeline reads is worth; unknown where the policy has none of that name.
+
+    `job` are the names that overrides may have for the job.
+    """
     param = policy.params.get(name)
     if param is None:
         return Unknown("not-read", f"the policy has no parameter {name}")
-    return param_value(param, Place(_UNREAD, tags, cluster, bucket))
+    return param_value(param, Place(job, tags, cluster, bucket))
 
 
-def cadence_params(policy: Policy, cluster: FactValue, bucket: FactValue, tags: FactValue = ()) -> Params:
+def cadence_params(
+    policy: Policy, cluster: FactValue, bucket: FactValue, tags: FactValue = (), job: Job = _UNREAD
+) -> Params:
     """What the policy says of the cadence of a job; where it says nothing of how one is learned, the usual.
 
     A number that turns on what is not known of the job is the usual one too, but for the default, which stays unknown.
     """
-    plain = Params(value(policy, CADENCE, cluster, bucket, tags))
-    read = {name: value(policy, name, cluster, bucket, tags) for name in LEARNED}
+    plain = Params(value(policy, CADENCE, cluster, bucket, tags, job))
+    read = {name: value(policy, name, cluster, bucket, tags, job) for name in LEARNED}
     return Params(
         plain.default,
         int(_number(read[LEAST], plain.least)),

@@ -7,8 +7,9 @@ from sweeprules.engine.language.ast import Policy
 
 BUCKET = Node("field", "bucket", DECIDE_KIND)
 FLAVOUR = Node("field", "flavour", DECIDE_KIND)
-KINDS = (BUCKET, FLAVOUR)
-"""What has to be known of a job before it is known where its results lie and what its log tells."""
+TAGS = Node("field", "tags", DECIDE_KIND)
+KINDS = (BUCKET, FLAVOUR, TAGS)
+"""What has to be known of a job before it is known where its results lie, what its log tells, and what is expected."""
 
 
 def suspecting(policy: Policy) -> frozenset[Node]:

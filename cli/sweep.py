@@ -17,11 +17,13 @@ from sweeprules.cli.deciding import Decided, Engine, decide
 from sweeprules.cli.gathering import Sessions, side_by_side
 from sweeprules.cli.handoffrows import handoff_row, worded
 from sweeprules.cli.history import dated
+from sweeprules.cli.learned import lasting, learning_of
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.results import wanted, with_benchmarks
 from sweeprules.collectors import cluster as clusters
 from sweeprules.collectors import outside
 from sweeprules.collectors.gather import Gathered, gather_first, gathered_nothing
+from sweeprules.collectors.learning import Learned
 from sweeprules.collectors.normalise import Normalised, normalise
 from sweeprules.collectors.numbers import Told, with_memos
 from sweeprules.collectors.prior import COLLECTORS, ClusterMemo, Prior
@@ -119,6 +121,8 @@ class Looked:
     """What the logs tell of each job, by job key."""
     results: Mapping[str, Mapping[str, Any]]
     """What was read of the results of each job, as the next sweep starts from it, by job key."""
+    learned: Mapping[str, Learned]
+    """What running jobs showed of their cadence and their progress, by job key."""
     first: World
     """The world of the first stage, which the suspects were chosen from."""
     suspects: Mapping[str, tuple[Ref, ...]]
@@ -164,9 +168,9 @@ def look(start: Start) -> Looked:
         last = first if all(map(operator.is_, closer, seen)) else _world(start, closer, prior)
     finally:
         sessions.close()
-    told, left = last.joined.told, last.joined.results
+    _, told, left, learned = last.joined
     observed = sessions.observations()
-    return Looked(closer, last.world, last.kinds.buckets, prior, observed, told, left, first.world, suspects)
+    return Looked(closer, last.world, last.kinds.buckets, prior, observed, told, left, learned, first.world, suspects)
 
 
 def _prior(start: Start) -> Prior:
@@ -280,7 +284,8 @@ def _world(start: Start, seen: list[_Seen], prior: Prior) -> _World:
     signatures = {k: v for one in seen if one.normalised for k, v in one.normalised.signatures.items()}
     printed = {k: v for one in seen if one.normalised for k, v in one.normalised.printed.items()}
     gathered = [one.gathered for one in seen if one.gathered is not None]
-    joined = worlds.joined(subjects, kinds, prior, signatures, printed, gathered, start.loaded)
+    learning = learning_of((one.normalised for one in seen), gathered, prior, start.now)
+    joined = worlds.joined(subjects, kinds, prior, signatures, printed, gathered, learning, start.loaded)
     marks = marking.from_data(start.before.document(marking.STEPS))
     return _World(worlds.connect(joined.subjects, head, start.before, marks), kinds, joined)
 
@@ -347,6 +352,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         for one in looked.seen
         if one.gathered and one.normalised
     ]
+    learned = lasting(looked.learned, start.priors)
     return Swept(
         document,
         world,
@@ -355,7 +361,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         {head.name: head.status for head in heads},
         tuple(handoffs),
         since,
-        remember(looked.prior, pairs, world.subjects.values(), looked.buckets, start.now, results=looked.results),
+        remember(looked.prior, pairs, world.subjects.values(), looked.buckets, start.now, learned, looked.results),
         held_states(_held_before(start), decided.truths, start.now, start.id, loaded.load.site.keep_sweeps),
         _marks_after(start, world, decided, swept),
         looked.observations,

@@ -10,14 +10,16 @@ from itertools import takewhile
 from types import MappingProxyType
 from typing import NamedTuple
 
-from sweeprules.cli.cadence import ALIKE, CADENCE
+from sweeprules.cli.cadence import ALIKE
 from sweeprules.cli.cadence import value as parameter
 from sweeprules.cli.choosing import KINDS, suspecting
+from sweeprules.cli.learned import Learning, with_learned
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.marks import Marks, chain
 from sweeprules.cli.results import with_results
 from sweeprules.collectors import cluster as clusters
 from sweeprules.collectors.gather import Gathered
+from sweeprules.collectors.learning import Learned
 from sweeprules.collectors.metrics.points import Json
 from sweeprules.collectors.numbers import Printed, Told, aliases_of, names
 from sweeprules.collectors.prior import Prior, SignatureMemo
@@ -27,7 +29,7 @@ from sweeprules.collectors.trials.chunks import with_chunks
 from sweeprules.engine.evaluate.native import evaluate_part
 from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.evaluate.verdict import suspects
-from sweeprules.engine.facts import ABSENT, NOT_APPLICABLE, FactValue, Ref, Relation, Source, Subject, Unknown, World
+from sweeprules.engine.facts import ABSENT, NOT_APPLICABLE, FactValue, Ref, Relation, Subject, Unknown, World
 from sweeprules.engine.language.ast import Policy
 from sweeprules.engine.site import BrokenRecord, ClusterRecord, Site
 from sweeprules.engine.verdicts import Flag, Verdict
@@ -37,7 +39,6 @@ STEPPED = frozenset({"rl", "sft"})
 """Buckets whose jobs count steps (catalogue f.1: absent where a bucket has none)."""
 NO_MARKS: Marks = {}
 UNREAD = Unknown("not-read")
-NO_PROGRESS = Unknown("not-read", "this release does not follow whether a job moves on")
 
 
 def sweep_subject(sweep_id: str, now: float, before: StartingPoint, policy_sha256: str, engine: str) -> Subject:
@@ -109,16 +110,22 @@ def _newest(job: Subject, given: Mapping[Ref, Subject]) -> int | None:
 
 
 class Kinds(NamedTuple):
-    """The bucket and the flavour of each judged job for which one was decided."""
+    """The bucket and the flavour of each judged job for which one was decided, and the tags of each."""
 
     buckets: Mapping[Ref, str]
     flavours: Mapping[Ref, str]
+    tags: Mapping[Ref, FactValue]
 
 
 def kinds(policy: Policy, world: World) -> Kinds:
     """What kind of work each judged job is, as far as that is known before its results are read."""
     truths: Truths = evaluate_part(policy, world, KINDS)
-    return Kinds(_decided(truths, world, "bucket"), _decided(truths, world, "flavour"))
+    tags = {subject.ref: truths.field(subject.ref, "tags") for subject in world.of_kind("job")}
+    return Kinds(
+        _decided(truths, world, "bucket"),
+        _decided(truths, world, "flavour"),
+        {ref: value for ref, value in tags.items() if value is not None},
+    )
 
 
 def _decided(truths: Truths, world: World, name: str) -> dict[Ref, str]:
@@ -132,6 +139,8 @@ class Joined(NamedTuple):
     subjects: list[Subject]
     told: Mapping[str, Told]
     results: Mapping[str, Mapping[str, Json]]
+    learned: Mapping[str, Learned]
+    """What running jobs showed of their cadence and their progress."""
 
 
 def joined(
@@ -141,6 +150,7 @@ def joined(
     signatures: Mapping[str, SignatureMemo],
     printed: Mapping[str, Printed],
     gathered: Sequence[Gathered],
+    learning: Learning,
     loaded: Loaded,
 ) -> Joined:
     """The subjects with runs, links, steps, results, counts, series and cadence: what needs the bucket to be known."""
@@ -152,7 +162,9 @@ def joined(
     whole, left = with_results(linked, known, decided.flavours, gathered, printed, prior, loaded)
     made = with_steps(with_chunks(whole, known), known, told, prior, tuple(dict.fromkeys(fields)))
     jobs = [s for s in made if s.ref.kind == "job"]
-    return Joined([_completed(subject, known, jobs, loaded) for subject in made], told, left)
+    done = [_completed(subject, known, jobs, loaded) for subject in made]
+    paced, learned = with_learned(done, known, decided.tags, learning, loaded.policy)
+    return Joined(paced, told, left, learned)
 
 
 def alike_elapsed(policy: Policy, cluster: str, bucket: str) -> FactValue:
@@ -173,7 +185,6 @@ def _completed(subject: Subject, known: Mapping[Ref, str], jobs: Sequence[Subjec
     if subject.ref.kind != "job":
         return subject
     facts = dict(subject.facts)
-    sources = dict(subject.sources)
     facts.setdefault("series", _series(facts.get("name"), loaded.load.site))
     registered = _registration(facts["series"], loaded.load.site)
     if registered is not None:
@@ -183,14 +194,9 @@ def _completed(subject: Subject, known: Mapping[Ref, str], jobs: Sequence[Subjec
         if bucket is not None:
             facts.setdefault("bucket", bucket)
         return replace(subject, facts=facts)
-    if "cadence" not in facts:
-        facts |= _cadence(bucket, facts.get("cluster"), loaded.policy)
-        sources["cadence"] = Source("", f"policy parameter {CADENCE}", "")
     if bucket is not None and bucket not in STEPPED:
         facts |= {"step": NOT_APPLICABLE, "max_step": NOT_APPLICABLE}
-    if facts.get("state") == "RUNNING":
-        facts.setdefault("progress", NOT_APPLICABLE if bucket == "catch-all" else NO_PROGRESS)
-    return replace(subject, facts=facts, sources=sources)
+    return replace(subject, facts=facts)
 
 
 def _series(name: FactValue | None, site: Site) -> FactValue:
@@ -203,17 +209,6 @@ def _series(name: FactValue | None, site: Site) -> FactValue:
 def _registration(name: FactValue, site: Site) -> bool | None:
     """Whether the models of a series are registered, where the site says so."""
     return next((one.db_registration for one in site.series if one.name == name), None)
-
-
-def _cadence(bucket: str | None, cluster: FactValue | None, policy: Policy) -> dict[str, FactValue]:
-    """Nothing is learned in this release: the policy's default, by bucket; absent for catch-all, which has none."""
-    if bucket == "catch-all":
-        return {"cadence": NOT_APPLICABLE, "cadence_source": NOT_APPLICABLE}
-    if bucket is None or CADENCE not in policy.params:
-        why = "the bucket is unknown" if bucket is None else f"the policy has no parameter {CADENCE}"
-        return {"cadence": Unknown("not-read", why), "cadence_source": Unknown("not-read", why)}
-    value = parameter(policy, CADENCE, cluster if cluster is not None else UNREAD, bucket)
-    return {"cadence": value, "cadence_source": "default"}
 
 
 def suspects_by_cluster(policy: Policy, world: World) -> dict[str, tuple[Ref, ...]]:

@@ -15,9 +15,9 @@ from sweeprules.engine.facts import NOT_APPLICABLE, FactValue, Reason, Unknown
 KEYS = 512
 """Kinds of jobs of which gaps are kept: bucket, size, cluster and phase."""
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:[.p]\d{1,2})?)[bB](?![A-Za-z0-9])")
-NOT_JUDGED: Mapping[str, FactValue] = MappingProxyType(
-    dict.fromkeys(("cadence", "cadence_source", "cadence_gaps"), NOT_APPLICABLE)
-)
+NAMES = ("cadence", "cadence_source", "cadence_gaps", "cadence_basis")
+"""The facts of a cadence."""
+NOT_JUDGED: Mapping[str, FactValue] = MappingProxyType(dict.fromkeys(NAMES, NOT_APPLICABLE))
 """The facts of a job that is not judged by its output."""
 
 
@@ -52,7 +52,8 @@ def cadence_facts(
     *,
     remaining: float | None = None,
 ) -> tuple[dict[str, FactValue], CadenceMemo]:
-    """`cadence` (seconds), `cadence_source` and `cadence_gaps` of a job, and what the next sweep starts from.
+    """`cadence` (seconds), `cadence_source`, `cadence_gaps` and `cadence_basis` of a job, and what the next sweep
+    starts from.
 
     A cadence is the 99th percentile of the gaps between two signs of progress within one phase, once there are enough:
     of the job itself (`learned`), else of earlier jobs of its kind (`history`, by `history_key`), else the policy's
@@ -79,8 +80,10 @@ def cadence_facts(
 def _judged(seconds: float, gaps: int, source: str, params: Params, *, careful: bool) -> dict[str, FactValue]:
     default = params.default
     if careful and isinstance(default, int | float) and default > seconds:
-        return _default(params, (0.0, gaps))
-    return {"cadence": seconds, "cadence_source": source, "cadence_gaps": gaps}
+        whose = "its own" if source == "learned" else "earlier jobs'"
+        return _said(default, "default", gaps, f"the default; {whose} {_gaps(gaps)} are of another phase of the work")
+    whose = "" if source == "learned" else " of earlier jobs of its kind"
+    return _said(seconds, source, gaps, f"p99 of {_gaps(gaps)}{whose}")
 
 
 def _default(params: Params, seen: tuple[float, int]) -> dict[str, FactValue]:
@@ -88,9 +91,18 @@ def _default(params: Params, seen: tuple[float, int]) -> dict[str, FactValue]:
     longest, gaps = seen
     default = params.default
     if isinstance(default, Unknown):
-        return {"cadence": default, "cadence_source": default, "cadence_gaps": gaps}
-    longer = isinstance(default, int | float) and longest > default
-    return {"cadence": longest if longer else default, "cadence_source": "default", "cadence_gaps": gaps}
+        return {**dict.fromkeys(NAMES, default), "cadence_gaps": gaps}
+    if isinstance(default, int | float) and longest > default:
+        return _said(longest, "default", gaps, f"the median of {_gaps(gaps)}; the default is shorter")
+    return _said(default, "default", gaps, f"the default; {_gaps(gaps)} seen" if gaps else "the default")
+
+
+def _said(seconds: FactValue, source: str, gaps: int, basis: str) -> dict[str, FactValue]:
+    return dict(zip(NAMES, (seconds, source, gaps, basis), strict=True))
+
+
+def _gaps(count: int) -> str:
+    return f"{count} gap" if count == 1 else f"{count} gaps"
 
 
 def phase_of(phase: str) -> str:
@@ -200,4 +212,4 @@ def remaining_share(facts: Mapping[str, FactValue]) -> float | None:
 def unread(why: Unknown | None = None) -> dict[str, FactValue]:
     """The facts of a job whose bucket is not known."""
     said: FactValue = why or Unknown(Reason.NOT_READ, "the bucket is unknown")
-    return dict.fromkeys(("cadence", "cadence_source", "cadence_gaps"), said)
+    return dict.fromkeys(NAMES, said)

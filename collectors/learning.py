@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from sweeprules.collectors.cadence import (
@@ -24,7 +24,7 @@ UNJUDGED = "catch-all"
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class News:
     """What was new in a job's log: signs of progress, where other phases began, and that bytes before were not read."""
 
     moved: tuple[Moved, ...] = ()
@@ -42,12 +42,12 @@ class Learned:
     before: CadenceMemo | None
 
 
-NOTHING = Printed()
+NOTHING = News()
 
 
 def learn_job(
     facts: Mapping[str, FactValue],
-    printed: Printed,
+    news: News,
     memo: JobMemo | None,
     chain: CadenceMemo | None,
     history: Mapping[str, Gaps],
@@ -67,14 +67,15 @@ def learn_job(
     if bucket == UNJUDGED:
         marks = dict.fromkeys(("progress_marker", "progress_age", "unchanged_sweeps", "progress"), NOT_APPLICABLE)
         return {**NOT_JUDGED, **marks}, None
+    news = of_attempt(news, facts)
     marked, marker = progress_facts(
         facts, memo.progress if memo else None, now, complete=complete, patterns=patterns,
-        moved_at=moved_at(printed.moved),
+        moved_at=moved_at(news.moved),
     )  # fmt: skip
     before = memo.cadence if memo is not None and memo.cadence is not None else chain
     cluster, phase = facts.get("cluster"), facts.get("phase")
     kind = history_key(bucket, model_size(facts.get("model"), facts.get("name")), str(cluster))
-    signs = signs_of(printed.moved, printed.breaks, facts, now, gap=printed.gap)
+    signs = signs_of(news.moved, news.breaks, facts, now, gap=news.gap)
     paced, cadence = cadence_facts(
         signs, phase if isinstance(phase, str) else "", before, history, kind, params, remaining=remaining_share(facts)
     )
@@ -82,6 +83,18 @@ def learn_job(
         marked, paced["cadence"], floor=params.wedge_floor, factor=params.wedge_factor, sweeps=params.sweeps
     )
     return {**paced, **marked, "progress": moves}, Learned(marker, cadence, kind, before)
+
+
+def of_attempt(news: News, facts: Mapping[str, FactValue]) -> News:
+    """What is new of this attempt: a log that a job appends to holds the lines of its earlier ones too."""
+    started, mtime = facts.get("started"), facts.get("log.mtime")
+    if not isinstance(started, int | float):
+        return news
+    if isinstance(mtime, int | float) and mtime < started:
+        return NOTHING
+    old = [sign.position for sign in news.moved if sign.time is not None and sign.time < started]
+    last = max(old, default=-1)
+    return replace(news, moved=tuple(sign for sign in news.moved if sign.position > last))
 
 
 def chain_memo(run: str, job: str, jobs: Mapping[str, JobMemo]) -> CadenceMemo | None:

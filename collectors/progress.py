@@ -74,15 +74,15 @@ def progress_facts(
 
     The age is unknown `first-sight` where the marker was only ever found standing and no line says since when; from the
     second sweep on it counts from the first. A marker that this sweep could not read leaves all three unknown, and
-    what was remembered as it was.
+    what was remembered as it was; so does a step or a count of results that was known before and can not be read now.
     """
     parts = _parts(facts, patterns)
     started = _number(facts.get("started"))
     if memo is not None and not _same_attempt(memo.started, started):
         memo = None
     known = {name: value for name, value in parts.items() if isinstance(value, str)}
-    if not known:
-        why = next((value for value in parts.values() if isinstance(value, Unknown)), Unknown(Reason.NOT_READ))
+    why = _unseen(parts, known, memo)
+    if why is not None:
         return dict.fromkeys(("progress_marker", "progress_age", "unchanged_sweeps"), why), memo
     after = _after(memo, known, now, moved_at, started, complete=complete)
     age: FactValue = max(0.0, now - after.since)
@@ -98,18 +98,30 @@ def progress(
 
     True where the marker moved within the limit, the longer of `floor` seconds and `factor` cadences, where it moved
     since the last complete sweep, and at first sight where there is a step or a result. False where `sweeps` complete
-    sweeps saw it stand for longer. Else unknown: no marker could be read, or one look does not tell.
+    sweeps saw it stand for longer. Else unknown: no marker could be read, or there is no step or result yet.
     """
     marker, age, seen = (marked.get(name, NOT_READ) for name in ("progress_marker", "progress_age", "unchanged_sweeps"))
     if not isinstance(marker, str) or not isinstance(seen, int):
         return marker if isinstance(marker, Unknown | Absent) else NOT_READ
     if not isinstance(cadence, int | float):
         return cadence if isinstance(cadence, Unknown | Absent) else NOT_READ
-    if isinstance(age, int | float) and age <= max(floor, factor * cadence):
-        return True
-    if seen < sweeps:
+    standing = seen >= sweeps and not (isinstance(age, int | float) and age <= max(floor, factor * cadence))
+    if not standing:
         return Unknown(Reason.FIRST_SIGHT, "there is no step or result yet") if marker == NONE_YET else True
     return False if isinstance(age, int | float) else NOT_READ
+
+
+def _unseen(parts: Mapping[str, str | Unknown], known: Mapping[str, str], memo: ProgressMemo | None) -> Unknown | None:
+    """Why this sweep does not tell where the marker stands; None where it does.
+
+    A step or a count of results that was known and is not now may have moved, unless another part shows that it did.
+    """
+    if not known:
+        return next((value for value in parts.values() if isinstance(value, Unknown)), Unknown(Reason.NOT_READ))
+    if memo is None or _moved(memo.parts, known):
+        return None
+    lost = (parts.get(name) for name in _MAIN if name in memo.parts)
+    return next((value for value in lost if isinstance(value, Unknown)), None)
 
 
 def _after(

@@ -247,7 +247,7 @@ def _why_health(verdict: Verdict) -> tuple[str, ...]:
     if verdict.health == "flagged":
         return tuple(grave)
     if verdict.health == "unknown":
-        return ("state, liveness or progress is not known",)
+        return ("state, liveness or progress is not known, or progress is false and no flag says so",)
     return ()
 
 

@@ -32,7 +32,10 @@ def health(flags: Iterable[Flag], facts: Mapping[str, FactValue]) -> str:
         return "starting"
     if state == "PENDING":
         return "waiting"
-    return "healthy" if state == "RUNNING" else "ended"
+    if state != "RUNNING":
+        return "ended"
+    # Work that stands still, by a limit that no rule trusts enough to flag it, is not known to be well.
+    return "unknown" if facts.get("progress") is False else "healthy"
 
 
 def _unseen(facts: Mapping[str, FactValue]) -> bool:

@@ -52,7 +52,7 @@ class Need:
     @property
     def words(self) -> str:
         """The need in a line: `grad_ratio = 1.96: false by 0.04, needs > 2 ($ratio_limit)`."""
-        off = f" by {humanise(self.distance, self.type)}" if self.distance is not None else ""
+        off = f" by {_apart(self.distance, self.type)}" if self.distance is not None else ""
         why = f" ({self.reason})" if self.reason and not self.actual else ""
         needs = self.needed if self.wanted is TRUE else f"not {self.needed}"
         quorum = f" [{self.quorum}]" if self.quorum else ""
@@ -343,7 +343,12 @@ def _by(nearest: Need | None, several: int) -> str:
     """How far off the nearest of the operands is that are false."""
     if nearest is None or nearest.distance is None:
         return ""
-    return f"{', one' if several > 1 else ''} by {humanise(nearest.distance, nearest.type)}"
+    return f"{', one' if several > 1 else ''} by {_apart(nearest.distance, nearest.type)}"
+
+
+def _apart(distance: float, kind: str) -> str:
+    """How far two values of a type are from each other, in words: between two times lies a duration."""
+    return humanise(distance, "duration" if kind == "time" else kind)
 
 
 def _distance(test: ast.Compare, value: FactValue, rights: Sequence[FactValue]) -> float | None:

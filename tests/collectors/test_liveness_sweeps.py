@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from functools import cache
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from sweeprules.cli.cadence import cadence_params
-from sweeprules.collectors.learning import NONE_LEARNED, Printed, chain_memo, kept, learn_job
+from sweeprules.collectors.learning import NONE_LEARNED, News, chain_memo, kept, learn_job
 from sweeprules.collectors.logs.facts import FoundLog, Tail, log_facts, window
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.scan import Matcher, prepare
@@ -77,7 +79,7 @@ class Job:
         }
         memo = memo or JobMemo("test", "1", name=self.name, run="r", started=START + self.begun)
         told, learned = learn_job(
-            facts, Printed(reading.moved, reading.breaks, reading.gap), memo,
+            facts, News(reading.moved, reading.breaks, reading.gap), memo,
             chain_memo("r", "test:1", self.prior.jobs), self.prior.cadences, self.bucket,
             cadence_params(policy(), "test", self.bucket), START + at, complete=complete,
             patterns=[name for name, one in policy().patterns.items() if one.kind == "progress"],
@@ -129,7 +131,7 @@ def test_nine_hours_of_heartbeats_behind_a_step_are_a_wedge():
     assert last.facts["progress"] is False and last.facts["heartbeats_only"] is True
     assert last.facts["progress_age"] == 15 * HOUR - (HOUR + 14 * 20 * MINUTE)
     assert "no progress for 9h20m" in last.flags["suspected-wedge"]
-    assert "cadence 20m (learned)" in last.flags["suspected-wedge"]
+    assert "cadence 20m (p99 of 14 gaps)" in last.flags["suspected-wedge"]
 
 
 def test_at_first_sight_of_the_same_wedge_one_look_does_not_tell():
@@ -218,6 +220,33 @@ def test_the_next_link_of_a_run_starts_with_what_the_last_one_learned():
     assert seen.flags == {}
 
 
+# ---------------------------------------------------------------- a job that was put back and started again
+
+
+def again(lines: list[tuple[float, str]]) -> Job:
+    """A job that made 15 steps, was seen so, and was started again after eight hours, on the same log."""
+    job = Job("rl__a2-8B", "rl", [*steps(15, 20 * MINUTE), *lines])
+    assert job.sweep(6 * HOUR).facts["cadence_gaps"] == 14
+    job.begun = 8 * HOUR
+    return job
+
+
+def test_lines_of_an_earlier_attempt_are_counted_once():
+    seen = again([step(9 * HOUR, 16), step(9.5 * HOUR, 17)]).sweep(9.6 * HOUR)
+    assert (seen.facts["cadence"], seen.facts["cadence_gaps"]) == (1800.0, 15)
+    assert seen.facts["progress_age"] == pytest.approx(0.1 * HOUR)
+    assert seen.flags == {}
+
+
+def test_of_a_new_attempt_that_wrote_nothing_the_old_steps_are_no_progress():
+    job = again([])
+    seen = job.sweep(8.3 * HOUR)
+    assert seen.facts["cadence_gaps"] == 14 and seen.facts["unchanged_sweeps"] == 1
+    assert isinstance(seen.facts["progress_age"], Unknown)
+    assert sorted(seen.flags) == ["bringup", "stale-attempt"]
+    assert list(job.sweep(10.6 * HOUR).flags) == ["stale-attempt"]
+
+
 # ---------------------------------------------------------------- the end of an evaluation
 
 
@@ -246,7 +275,7 @@ def test_silence_in_the_middle_of_it_is_said_by_its_own_gaps():
     job = Job("eval-x_tb2", "eval", trials([20 * MINUTE + 4 * MINUTE * n for n in range(40)]))
     job.sweep(2 * HOUR)
     seen = job.sweep(20 * MINUTE + 39 * 4 * MINUTE + 47 * MINUTE)
-    assert seen.flags == {"stale-log": "silent 47m; expected 4m or less (learned)"}
+    assert seen.flags == {"stale-log": "silent 47m, expected 4m or less (p99 of 39 gaps)"}
     assert seen.health == "flagged"
 
 
@@ -269,7 +298,7 @@ def test_rows_of_a_trainer_that_print_no_time_are_timed_by_their_bar():
 
 
 def test_nothing_is_learned_of_a_job_that_is_not_judged():
-    told, learned = learn_job({}, Printed(), None, None, {}, "catch-all", cadence_params(policy(), "c", "catch-all"),
+    told, learned = learn_job({}, News(), None, None, {}, "catch-all", cadence_params(policy(), "c", "catch-all"),
                               0.0, complete=True)  # fmt: skip
     assert learned is None and set(map(str, told.values())) == {str(told["cadence"])}
     assert NONE_LEARNED == {}

@@ -61,6 +61,21 @@ def test_a_sweep_that_could_not_see_it_starts_and_ends_nothing():
     assert third == ("step 12", 9 * HOUR, 2)
 
 
+def test_results_that_can_not_be_counted_any_more_may_have_grown():
+    both = {"trials_done": 12, "lines.row.count": 40}
+    lost = {"trials_done": CUT, "lines.row.count": 40}
+    grown = {"trials_done": CUT, "lines.row.count": 41}
+    _, second, third, fourth = sweeps((0, both), (4, lost), (9, both), (10, grown), patterns=("row",))
+    assert [reason(value) for value in second] == ["cut"] * 3
+    assert third == ("trials 12", 9 * HOUR, 2)
+    assert fourth == ("row 41 lines", 0.0, 1)
+
+
+def test_results_that_were_never_counted_leave_the_rest_of_the_marker():
+    lost = {"trials_done": CUT, "lines.row.count": 40}
+    assert sweeps((0, lost), (4, lost), patterns=("row",))[1] == ("row 40 lines", 4 * HOUR, 2)
+
+
 def test_a_part_that_was_unread_is_no_move_when_it_is_read():
     assert sweeps((0, at(12, buffer_n=CUT)), (4, at(12, buffer_n=3, buffer_m=8)))[1] == (
         "step 12, buffer 3/8", 4 * HOUR, 2,
@@ -145,7 +160,9 @@ def test_a_bucket_without_steps_is_not_marked_by_their_absence():
         ("step 12", 16560.0, 3, 16920.0, True),
         ("step 12", 9 * HOUR, 1, 1200.0, True),
         ("step 12", Unknown(Reason.FIRST_SIGHT), 1, 1200.0, True),
-        (NONE_YET, 600.0, 1, 1200.0, True),
+        (NONE_YET, 600.0, 1, 1200.0, "first-sight"),
+        (NONE_YET, 7200.0, 2, 1200.0, "first-sight"),
+        (NONE_YET, 7201.0, 2, 1200.0, False),
         (NONE_YET, 9 * HOUR, 2, 1200.0, False),
         (NONE_YET, 9 * HOUR, 1, 1200.0, "first-sight"),
         ("step 12", 0.0, 1, CUT, "cut"),

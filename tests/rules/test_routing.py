@@ -14,7 +14,7 @@ from tests.rules.shipped import catalogue, policy
 
 # Flags whose readers are not there yet: no shipped rule raises them.
 _LATER = """
-    wrong-kubeconfig exemption-expired deep-probe-due probe-kill stale-attempt submit-uncertain
+    wrong-kubeconfig exemption-expired deep-probe-due probe-kill submit-uncertain
     preempted write-path-violation rl-grad-warning rl-nan no-learning-signal reward-dead rl-complete rl-overshoot
     datagen-dead datagen-stranded datagen-hung datagen-reward-dead datagen-complete
     eval-stall eval-zombie eval-engine-idle eval-instant-fail eval-context-400 eval-tunnel-locked eval-api-base-internal

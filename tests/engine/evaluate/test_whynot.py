@@ -179,6 +179,7 @@ rules:
   - {id: told, on: job, when: {all: [{flagged: stale-log}, {state: RUNNING}]}}
   - {id: never, on: job, when: {all: [{state: RUNNING}, {state: PENDING}]}}
   - {id: either, on: job, when: {any: [{state: RUNNING}, {all: [{state: PENDING}, {log_age: {gt: $silence}}]}]}}
+  - {id: early, on: job, when: {log.mtime: {lt: .started}}}
 """
 STEP = Ref("step", "leo:1/40")
 
@@ -223,6 +224,12 @@ def test_what_can_not_be_at_once_is_no_answer() -> None:
             "log_age = 1m: false by 29m, needs > 30m ($silence)",
             "state = ? (not-read): unknown, needs = PENDING",
         ],
+    ]
+
+
+def test_two_times_are_a_duration_apart() -> None:
+    assert said("early", world(job({"log.mtime": 9_000, "started": 1_800}))) == [
+        ["log.mtime = 1970-01-01T02:30:00Z: false by 2h, needs < 1970-01-01T00:30:00Z (.started)"]
     ]
 
 
