@@ -12,7 +12,6 @@ from sweeprules.collectors.cluster import cluster_subject
 from sweeprules.collectors.credentials import credential_relation, credential_subject
 from sweeprules.collectors.gather import Gathered, is_settled
 from sweeprules.collectors.launchers import launcher_log
-from sweeprules.collectors.learning import News
 from sweeprules.collectors.logs.facts import FoundLog, LogReading, log_facts, more_faults
 from sweeprules.collectors.logs.failure import first_error_facts, signature, signature_text
 from sweeprules.collectors.logs.lines import Line
@@ -53,8 +52,6 @@ class Normalised:
     signatures: Mapping[str, SignatureMemo]
     printed: Mapping[str, Printed]
     """The logs themselves, for what can only be told once the bucket of a job is known."""
-    news: Mapping[str, News]
-    """What was new in them since the last sweep."""
 
 
 def normalise(gathered: Gathered, patterns: Mapping[str, Pattern]) -> Normalised:
@@ -71,7 +68,6 @@ def normalise(gathered: Gathered, patterns: Mapping[str, Pattern]) -> Normalised
         MappingProxyType(reader.memos),
         MappingProxyType(reader.signatures),
         MappingProxyType(reader.printed),
-        MappingProxyType(reader.news),
     )
 
 
@@ -97,7 +93,6 @@ class _Jobs:
         self.memos: dict[str, LogMemo] = {}
         self.signatures: dict[str, SignatureMemo] = {}
         self.printed: dict[str, Printed] = {}
-        self.news: dict[str, News] = {}
 
     def listed(self, job: Job) -> Subject:
         """A job that queue or accounting lists."""
@@ -168,7 +163,6 @@ class _Jobs:
         )  # fmt: skip
         if reading.memo is not None:
             self.memos[f"{self.cluster}:{job_id}"] = reading.memo
-            self.news[f"{self.cluster}:{job_id}"] = News(reading.moved, reading.breaks, reading.gap)
         if isinstance(where, FoundLog) and tail is not None and reading.memo is not None:
             self.printed[f"{self.cluster}:{job_id}"] = Printed(
                 where, tail, memo.log if memo else None, reading.memo,
@@ -212,7 +206,8 @@ class _Jobs:
         if not workers or reading.causes is None:
             return {}
         near = [causes_near(log, _last_output(facts, log), self.matchers, self.zone) for log in workers]
-        found = first_error_facts((reading.causes, *near), whole=reading.whole)
+        unread = next((log.why for log in workers if log.why is not None), None)
+        found = first_error_facts((reading.causes, *near), whole=reading.whole, unread=unread)
         if not reading.causes.summary:
             # Only a worker's log holds the table, if any does.
             for log, causes in zip(workers, near, strict=True):
@@ -231,7 +226,8 @@ class _Jobs:
         kept = self.gathered.memos.get(job_id)
         # The log of a settled end is not read again; what it said then still counts.
         memo = kept.signature if kept is not None and is_settled(facts, kept) else None
-        memo = memo or signature(facts, reading.raised)
+        was_read = reading.causes is not None or facts.get("log.exists") is ABSENT
+        memo = memo or signature(facts, reading.raised if was_read else None)
         if memo is None:
             return Unknown(Reason.NOT_READ, "neither the log nor the exit was read")
         self.signatures[f"{self.cluster}:{job_id}"] = memo

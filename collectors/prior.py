@@ -47,10 +47,14 @@ class LogMemo:
 
 @dataclass(frozen=True, slots=True)
 class SignatureMemo:
-    """What makes two deaths alike: exit, last exception type, top frame of own code, and the elapsed seconds."""
+    """What makes two deaths alike: exit, last exception type, top frame of own code, and the elapsed seconds.
+
+    `exit` is empty and `elapsed` None where it was not read; `error` is None where the log was not, and empty where it
+    was and holds no exception.
+    """
 
     exit: str
-    error: str = ""
+    error: str | None = ""
     frame: str = ""
     elapsed: float | None = None
 

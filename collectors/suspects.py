@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from sweeprules.collectors.logs import ask
 from sweeprules.collectors.logs.candidates import read_causes
 from sweeprules.collectors.logs.causes import Causes
-from sweeprules.collectors.logs.facts import FoundLog, Location
+from sweeprules.collectors.logs.facts import FoundLog, Location, complaint
 from sweeprules.collectors.logs.find import FileStat, Listing, Stats, read_listing, read_stats
 from sweeprules.collectors.logs.lines import Chunk, Line, split_lines
 from sweeprules.collectors.logs.locate import UNPRINTABLE, usable
@@ -22,7 +22,7 @@ from sweeprules.collectors.logs.traces import tracebacks
 from sweeprules.collectors.slurm.jobs import Job
 from sweeprules.collectors.slurm.text import parse_id
 from sweeprules.collectors.trials.steps import Steps
-from sweeprules.engine.facts import Unknown
+from sweeprules.engine.facts import Reason, Unknown
 from sweeprules.engine.observation import Observation
 
 NEAR = 900.0
@@ -35,12 +35,20 @@ _WORKER = re.compile(r".*_ray(?:w|head).*\.out|ray_head_(?P<node>.+)\.log", re.D
 
 @dataclass(frozen=True, slots=True)
 class WorkerLog:
-    """One worker's log of a job: its end as read, and its stat."""
+    """One worker's log of a job: its end as read, and its stat. `why` is what kept it from being read, else None."""
 
     path: str
     stat: FileStat
     start: int
     observation: Observation
+
+    @property
+    def why(self) -> Unknown | None:
+        one = self.observation
+        if one.answered and (one.exit == 0 or one.cut):
+            return None
+        told = complaint(one) if one.answered else one.detail or str(one.failure)
+        return Unknown(Reason.READ_FAILED, f"{self.path}: {told}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +112,14 @@ def _is_workers(name: str, job: Job) -> bool:
 def _logs(paths: Sequence[str], observed: Sequence[Observation], stats: Stats) -> Iterable[tuple[str, WorkerLog]]:
     for path, one in zip(paths, observed, strict=False):
         stat = stats.there.get(path)
-        if stat is not None and one.answered:
+        if stat is not None:
             yield path, WorkerLog(path, stat, max(0, stat.size - len(one.stdout)), one)
 
 
 def lines_near(log: WorkerLog, moment: float, zone: ZoneInfo) -> list[Line]:
     """The lines within `NEAR` of `moment`; one without a time of its own has that of the line before it.
 
-    Lines before any time are taken when the file was last written near that moment.
+    Lines before any time are taken when the file was last written near that moment. None of a log that was not read.
     """
     near: list[Line] = []
     current = abs(log.stat.mtime - moment) <= NEAR

@@ -16,6 +16,7 @@ from sweeprules.engine.facts import (
     ABSENT,
     Completeness,
     FactValue,
+    Interval,
     Reason,
     Ref,
     Relation,
@@ -240,17 +241,18 @@ def _successors(run: Run, cluster: Relation) -> FactValue:
 def _same_signature(run: Run, signatures: Mapping[str, SignatureMemo], share: FactValue) -> FactValue:
     """How many deaths in a row are alike, counted back from the newest.
 
-    A signature or an elapsed time that was never read leaves the count unknown, and so does an unknown `share`, each
-    where it would decide.
+    What was never read of a death, and an unknown `share`, leave the count unknown where they decide before the second
+    alike; behind two that are alike it is at least so many.
     """
+    deaths = list(_deaths(run, signatures))
     first: SignatureMemo | None = None
     count = 0
-    for link, memo in _deaths(run, signatures):
-        if memo is None:
-            return Unknown(Reason.NOT_READ, f"why {link.job_id} ended was not read") if count < 2 else count
-        same = first is None or _like(first, memo, share)
+    for at, (link, memo) in enumerate(deaths):
+        same: bool | Unknown = Unknown(Reason.NOT_READ, f"why {link.job_id} ended was not read")
+        if memo is not None and not _may_be_a_wall(link, memo):
+            same = first is None or _like(first, memo, share)
         if isinstance(same, Unknown):
-            return same if count < 2 else count
+            return same if count < 2 else Interval(count, count + len(deaths) - at)
         if not same:
             break
         first = first or memo
@@ -260,25 +262,31 @@ def _same_signature(run: Run, signatures: Mapping[str, SignatureMemo], share: Fa
 
 def _like(one: SignatureMemo, other: SignatureMemo, share: FactValue) -> bool | Unknown:
     """Whether two deaths are alike; unknown where what was not read decides it."""
-    same = alike(one, other, math.inf)
+    told = float(share) if isinstance(share, int | float) else None
+    same = alike(one, other, math.inf if told is None else told)
     if same is None:
-        return Unknown(Reason.NOT_READ, "how long a link ran was not read")
-    if not same:
-        return False
-    if not isinstance(share, int | float):
+        return Unknown(Reason.NOT_READ, "why a link ended, or how long it ran, was not read")
+    if same and told is None:
         return share if isinstance(share, Unknown) else Unknown(Reason.MALFORMED, "the share is no number")
-    return alike(one, other, share) is True
+    return same
 
 
 def _deaths(run: Run, signatures: Mapping[str, SignatureMemo]) -> Iterator[tuple[Link, SignatureMemo | None]]:
     """The links that died and their signatures, the newest first, as far as no link ended well.
 
-    A wall TIMEOUT without an exception is the normal end of a link, no death: it is passed over.
+    A wall TIMEOUT without an exception is the normal end of a link, no death: it is passed over. One of which the log
+    was not read may be either.
     """
     for link in reversed(run.links):
         memo = signatures.get(link.key) or (link.memo.signature if link.memo else None)
-        if link.state in ACTIVE or not link.state or (link.state == "TIMEOUT" and (memo is None or not memo.error)):
+        if link.state in ACTIVE or not link.state:
+            continue
+        if link.state == "TIMEOUT" and memo is not None and memo.error == "":
             continue
         if link.state not in FAILED and link.state != "TIMEOUT":
             return
         yield link, memo
+
+
+def _may_be_a_wall(link: Link, memo: SignatureMemo) -> bool:
+    return link.state == "TIMEOUT" and memo.error is None

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeprules.collectors.prior import SignatureMemo
+from sweeprules.collectors.prior import Prior, SignatureMemo
 from sweeprules.collectors.slurm.runs import Link, find_runs
-from sweeprules.engine.facts import ABSENT, Completeness, Ref, Unknown
+from sweeprules.engine.facts import ABSENT, Completeness, Interval, Ref, Unknown
 from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, Login, job
 from tests.collectors.slurm.sweeps import reason, sweep
 
@@ -209,6 +209,61 @@ def test_an_elapsed_time_that_was_not_read_leaves_open_whether_deaths_are_alike(
     done = sweep(FakeSession([died("2", -4, 190)], {"/w/2.out": FakeFile(TRACE)}), prior, now=NOW + 5 * HOUR)
     same = done.run_of("2").get("same_signature")
     assert (reason(same) or same) == count
+
+
+def dead(job_id: str, hours_ago: float, memo: SignatureMemo | None, state: str = "FAILED"):
+    """A job of an earlier sweep, and what is kept of its death."""
+    kept = sweep(FakeSession([died(job_id, hours_ago, 190)], {})).prior.jobs[f"leonardo:{job_id}"]
+    return {f"leonardo:{job_id}": replace(kept, state=state, signature=memo)}
+
+
+ALIKE = SignatureMemo("1:0", "ValueError", "train.py:step", 11400.0)
+UNREAD = replace(ALIKE, error=None, frame="")
+
+
+@pytest.mark.parametrize(
+    ("older", "count"),
+    [
+        ([ALIKE, None], Interval(2, 3)),
+        ([ALIKE, UNREAD], Interval(2, 3)),
+        ([ALIKE, None, ALIKE], Interval(2, 4)),
+        ([ALIKE, ALIKE], 3),
+        ([ALIKE, replace(UNREAD, exit="2:0")], 2),
+        ([replace(UNREAD, elapsed=60.0)], 1),
+        ([UNREAD], "not-read"),
+        ([None, ALIKE], "not-read"),
+        ([replace(ALIKE, exit="")], "not-read"),
+    ],
+)
+def test_a_death_that_was_not_read_is_no_other_death(older: list[SignatureMemo | None], count: object):
+    jobs = {}
+    for at, memo in enumerate(older):
+        jobs |= dead(str(90 - at), 4 + 4 * at, memo)
+    session = FakeSession([died("91", 0.2, 190)], {"/w/91.out": FakeFile(TRACE)})
+    same = sweep(session, Prior(jobs=jobs)).run_of("91").get("same_signature")
+    assert (reason(same) or same) == count
+
+
+@pytest.mark.parametrize(("memo", "count"), [(UNREAD, "not-read"), (None, "not-read"), (replace(UNREAD, error=""), 0)])
+def test_a_wall_of_which_the_log_was_not_read_may_be_a_death(memo: SignatureMemo | None, count: object):
+    jobs = dead("1", 30, memo, "TIMEOUT")
+    same = sweep(FakeSession([job("2", "RUNNING", name="rl__a", command="-o /w/2.out x")]), Prior(jobs=jobs))
+    found = same.run_of("2").get("same_signature")
+    assert (reason(found) or found) == count
+
+
+def test_deaths_whose_logs_could_not_be_read_are_not_alike_for_that():
+    jobs = [died("1", 20, 190), died("2", 12, 190)]
+    files = {f"/w/{one.id}.out": FakeFile(TRACE, inode=int(one.id)) for one in jobs}
+    denied = {"login01": Login(broken={"tail": (1, "", "tail: Permission denied\n")})}
+    done = sweep(FakeSession(jobs, files, logins=denied))
+    assert reason(done.run_of("1").get("same_signature")) == "not-read"
+    assert str(done.job("1").get("signature")).startswith("1:0 ? - t")
+
+
+def test_deaths_without_a_log_are_alike_by_their_exits():
+    done = sweep(FakeSession([died("1", 20, 190), died("2", 12, 190)]))
+    assert done.run_of("1").get("same_signature") == 2
 
 
 def test_siblings_are_the_jobs_that_ended_within_the_hour():

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
+import pytest
+
+from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.normalise import normalise
 from sweeprules.collectors.second import look_closer
-from sweeprules.engine.facts import ABSENT, Interval, Ref, Subject
-from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, job
+from sweeprules.collectors.suspects import WorkerLog, lines_near
+from sweeprules.engine.facts import ABSENT, Interval, Ref, Subject, Unknown
+from sweeprules.engine.observation import Failure
+from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, Login, job, observation
 from tests.collectors.slurm.sweeps import PATTERNS, sweep
 
 SILENT = NOW - 6.5 * 3600
@@ -17,11 +23,18 @@ FAR = b"2027-01-14T20:00:00 Watchdog caught collective operation timeout\n"
 BAR = b"2027-01-15T01:30:00 Step Progress: 3/9\n"
 
 
-def looked(files: dict[str, FakeFile], suspects: tuple[str, ...] = ("914214",)):
+def looked(
+    files: dict[str, FakeFile],
+    suspects: tuple[str, ...] = ("914214",),
+    tail: tuple[int, str, str] | None = None,
+):
+    """Both stages; `tail` is how the second one's reads of files end."""
     jobs = [job("914214", name="rl__x", started=NOW - 9 * 3600), job("914215", name="rl__y")]
     main = {"/w/rl__x-914214.out": FakeFile(BAR, SILENT, 1), "/w/rl__y-914215.out": FakeFile(BAR, NOW, 2)}
     session = FakeSession(jobs, {**main, **files})
     first = sweep(session)
+    if tail is not None:
+        session.logins["login01"] = Login(broken={"tail": tail})
     before = len(session.calls)
     gathered = look_closer(first.gathered, session, [Ref("job", f"leonardo:{job_id}") for job_id in suspects])
     subjects = {one.ref.key: one for one in normalise(gathered, PATTERNS).subjects}
@@ -127,3 +140,36 @@ def test_without_any_error_the_jobs_own_log_says_so():
     told = subjects["leonardo:914214"]
     assert {told.get(name) for name in FIRST_ERROR} == {ABSENT}
     assert read_from(told, *FIRST_ERROR, *FAULT, "elastic_summary") == {MAIN}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((1, "", f"tail: cannot open '{WORKER}' for reading: Permission denied\n"), "Permission denied"),
+        ((124, "", ""), "exit 124"),
+    ],
+)
+def test_a_workers_log_that_can_not_be_read_is_not_one_without_an_error(answer: tuple[int, str, str], said: str):
+    subjects, _ = looked({WORKER: FakeFile(NEAR, SILENT, 3)}, tail=answer)
+    told = subjects["leonardo:914214"]
+    for name in (*FIRST_ERROR, "elastic_summary"):
+        value = told.get(name)
+        assert isinstance(value, Unknown)
+        assert (value.reason, said in value.detail) == ("read-failed", True), name
+
+
+def test_what_the_jobs_own_log_tells_stands_without_a_workers_log():
+    fault = FakeFile(NEAR + TABLE + BAR, SILENT, 1)
+    subjects, _ = looked({MAIN: fault, WORKER: FakeFile(BAR, SILENT, 3)}, tail=(1, "", "tail: error reading\n"))
+    told = subjects["leonardo:914214"]
+    assert (told.get("first_error.type"), told.get("first_error.path")) == ("watchdog", MAIN)
+    assert told.get("elastic_summary") is True
+
+
+def test_a_login_that_goes_before_the_workers_log_was_read_leaves_it_open():
+    log = WorkerLog(
+        WORKER, FileStat(0, 0, 9, SILENT), 0, replace(observation(["tail"]), exit=None, failure=Failure.TIMEOUT)
+    )
+    assert log.why is not None
+    assert log.why.reason == "read-failed"
+    assert lines_near(log, SILENT, ZoneInfo("UTC")) == []
