@@ -12,6 +12,7 @@ from sweeprules.collectors.cluster import cluster_subject
 from sweeprules.collectors.credentials import credential_relation, credential_subject
 from sweeprules.collectors.gather import Gathered, is_settled
 from sweeprules.collectors.launchers import launcher_log
+from sweeprules.collectors.learning import News
 from sweeprules.collectors.logs.facts import FoundLog, LogReading, log_facts, more_faults
 from sweeprules.collectors.logs.failure import first_error_facts, signature, signature_text
 from sweeprules.collectors.logs.lines import Line
@@ -52,6 +53,8 @@ class Normalised:
     signatures: Mapping[str, SignatureMemo]
     printed: Mapping[str, Printed]
     """The logs themselves, for what can only be told once the bucket of a job is known."""
+    news: Mapping[str, News]
+    """What was new in them since the last sweep."""
 
 
 def normalise(gathered: Gathered, patterns: Mapping[str, Pattern]) -> Normalised:
@@ -68,6 +71,7 @@ def normalise(gathered: Gathered, patterns: Mapping[str, Pattern]) -> Normalised
         MappingProxyType(reader.memos),
         MappingProxyType(reader.signatures),
         MappingProxyType(reader.printed),
+        MappingProxyType(reader.news),
     )
 
 
@@ -93,6 +97,7 @@ class _Jobs:
         self.memos: dict[str, LogMemo] = {}
         self.signatures: dict[str, SignatureMemo] = {}
         self.printed: dict[str, Printed] = {}
+        self.news: dict[str, News] = {}
 
     def listed(self, job: Job) -> Subject:
         """A job that queue or accounting lists."""
@@ -163,6 +168,7 @@ class _Jobs:
         )  # fmt: skip
         if reading.memo is not None:
             self.memos[f"{self.cluster}:{job_id}"] = reading.memo
+            self.news[f"{self.cluster}:{job_id}"] = News(reading.moved, reading.breaks, reading.gap)
         if isinstance(where, FoundLog) and tail is not None and reading.memo is not None:
             self.printed[f"{self.cluster}:{job_id}"] = Printed(
                 where, tail, memo.log if memo else None, reading.memo,
