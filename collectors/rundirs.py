@@ -128,7 +128,8 @@ def _newest(chunk: Chunk, literal: bytes, regex: re.Pattern[bytes]) -> tuple[int
 
 def _root(path: str) -> str:
     """The run's directory of a path in it: without a checkpoint, a file of one, or the folder that holds them."""
-    path = _FILE.sub("", _WITHIN.sub("", path)) if path.startswith("/") else _WITHIN.sub("", f"/{path}")[1:]
+    below = "" if path.startswith("/") else "/"
+    path = _FILE.sub("", _WITHIN.sub("", below + path)).removeprefix(below)
     above, _, last = path.rstrip("/").rpartition("/")
     return above if last in _PARTS and above.count("/") > 1 else path.rstrip("/")
 

@@ -29,6 +29,7 @@ _BUDGET = 4 * 1024 * 1024
 _STEP = re.compile(rb"\s*(\d{1,15})\s*")
 _CHECKPOINT = re.compile(r"checkpoint-\d+")
 _UNFOUND = Unknown(Reason.NOT_READ, "where the run writes is not known")
+_GONE = Unknown(Reason.NOT_READ, "the directory that the run names is not there to be seen")
 _OLD = Unknown(Reason.DISAGREE, "the trainer's own log was last written before this job began")
 
 
@@ -141,6 +142,9 @@ def _trained(one: Sought, answers: _Answers) -> RunFiles:
         return RunFiles(MappingProxyType({"percentage": _UNFOUND, "checkpoint_kind": _UNFOUND}))
     listing = answers.listings.get(place.path, NOT_READ)
     path = f"{place.path}/{NAME}"
+    if isinstance(listing, Listing) and listing.observation.exit != 0 and not listing.names:
+        # Gone, or on a disk of the compute node: neither says that no model was saved.
+        listing = _GONE
     if isinstance(listing, Unknown):
         return _told({"run_dir": place.path, "percentage": listing, "checkpoint_kind": listing}, None, path)
     kind = checkpoint_kind(listing.names)

@@ -100,6 +100,14 @@ def test_a_directory_that_nobody_named_whole_is_the_runs_by_what_it_holds(tmp_pa
     assert look([sft(Place(str(fresh), False))])["1"].facts["percentage"] == 100.0
 
 
+def test_a_directory_that_is_not_there_says_nothing_of_the_model(tmp_path: Path) -> None:
+    made = look([sft(Place(str(tmp_path / "on" / "a" / "node"), True))])["1"]
+    assert [reason(made.facts[name]) for name in ("checkpoint_kind", "percentage")] == [Reason.NOT_READ] * 2
+    empty = tmp_path / "w" / "empty"
+    empty.mkdir(parents=True)
+    assert look([sft(Place(str(empty), True))])["1"].facts["checkpoint_kind"] == "none"
+
+
 def test_what_could_not_be_read_is_not_taken_for_missing(tmp_path: Path) -> None:
     root = put(tmp_path / "w" / "a", trainer_log_DOT_jsonl=DONE)
     made = look([sft(Place(str(root), True))], Login(fail=frozenset({1})))["1"]
