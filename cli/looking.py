@@ -16,6 +16,7 @@ from sweeprules.cli.cadence import READ
 from sweeprules.cli.choosing import KINDS, suspecting
 from sweeprules.cli.deciding import Engine
 from sweeprules.cli.loading import Loaded
+from sweeprules.cli.runs import reach
 from sweeprules.cli.starting import replay_start, with_engine
 from sweeprules.cli.sweep import Looked, Start, Swept, look
 from sweeprules.cli.worlds import suspects_by_cluster
@@ -177,6 +178,7 @@ def first_key(loaded: Loaded) -> str:
         reading(policy, KINDS),
         [gist(policy.params.get(name)) for name in sorted({*READ, *results.READ})],
         gist(settings),
+        reach(policy),
     )
     return hashlib.sha256(repr(said).encode()).hexdigest()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from sweeprules.cli import gathering, held, worlds
+from sweeprules.cli import gathering, held, runs, worlds
 from sweeprules.cli import marks as marking
 from sweeprules.cli.deciding import Decided, Engine, decide
 from sweeprules.cli.gathering import Sessions, side_by_side
@@ -25,17 +25,17 @@ from sweeprules.collectors import outside
 from sweeprules.collectors.gather import Gathered, gather_first, gathered_nothing
 from sweeprules.collectors.learning import Learned
 from sweeprules.collectors.normalise import Normalised, normalise
-from sweeprules.collectors.numbers import Told, with_memos
+from sweeprules.collectors.numbers import Printed, Told, with_memos
 from sweeprules.collectors.prior import COLLECTORS, ClusterMemo, Prior
 from sweeprules.collectors.remember import remember
 from sweeprules.collectors.second import look_closer
+from sweeprules.collectors.training import Training
 from sweeprules.collectors.transport.allow import CommandRefusedError
 from sweeprules.collectors.transport.command import Transport
 from sweeprules.collectors.trials.places import Wanted
 from sweeprules.engine.evaluate.looking import newest_seen
-from sweeprules.engine.evaluate.truths import Truths
 from sweeprules.engine.facts import Ref, Subject, World
-from sweeprules.engine.holds import Held, advance
+from sweeprules.engine.holds import Held
 from sweeprules.engine.observation import Observation
 from sweeprules.engine.site import BrokenRecord, ClusterRecord
 from sweeprules.engine.verdicts import Verdict
@@ -161,9 +161,11 @@ def look(start: Start) -> Looked:
     try:
         seen = [*_gather(start, records, sessions, prior), *kept_out]
         first = _world(start, seen, prior)
-        suspects = worlds.suspects_by_cluster(start.loaded.policy, first.world)
+        policy = start.loaded.policy
+        suspects = worlds.suspects_by_cluster(policy, first.world)
         sought = wanted(first.world, first.kinds.buckets, first.kinds.flavours, start.loaded, prior)
-        closer = _look_closer(start, sessions, seen, suspects, sought)
+        lacking = runs.lacking(records, first.world, first.kinds.buckets, first.printed, first.joined.told, policy)
+        closer = _look_closer(start, sessions, seen, suspects, sought, lacking)
         # Where the second stage brought nothing, the first world stands.
         last = first if all(map(operator.is_, closer, seen)) else _world(start, closer, prior)
     finally:
@@ -274,6 +276,7 @@ class _World(NamedTuple):
     world: World
     kinds: worlds.Kinds
     joined: worlds.Joined
+    printed: Mapping[str, Printed]
 
 
 def _world(start: Start, seen: list[_Seen], prior: Prior) -> _World:
@@ -287,7 +290,7 @@ def _world(start: Start, seen: list[_Seen], prior: Prior) -> _World:
     learning = learning_of((one.normalised for one in seen), gathered, prior, start.now)
     joined = worlds.joined(subjects, kinds, prior, signatures, printed, gathered, learning, start.loaded)
     marks = marking.from_data(start.before.document(marking.STEPS))
-    return _World(worlds.connect(joined.subjects, head, start.before, marks), kinds, joined)
+    return _World(worlds.connect(joined.subjects, head, start.before, marks), kinds, joined, printed)
 
 
 def _look_closer(
@@ -296,6 +299,7 @@ def _look_closer(
     seen: list[_Seen],
     suspects: Mapping[str, tuple[Ref, ...]],
     sought: Mapping[str, tuple[Wanted, ...]],
+    lacking: Mapping[str, Training],
 ) -> list[_Seen]:
     """The second stage: what suspects, results and clusters need is asked, and facts are made again of what came."""
     wanted = {one.head.name: one for one in seen if one.gathered is not None}
@@ -305,7 +309,7 @@ def _look_closer(
         before = wanted[record.name].gathered
         assert before is not None
         name = record.name
-        after = look_closer(before, sessions[name], suspects.get(name, ()), sought.get(name, ()))
+        after = look_closer(before, sessions[name], suspects.get(name, ()), sought.get(name, ()), lacking[name])
         return None if after is before else (after, normalise(after, start.loaded.policy.patterns))
 
     done, _ = side_by_side(records, one, sessions.deadline, "looked closer")
@@ -361,8 +365,17 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
         {head.name: head.status for head in heads},
         tuple(handoffs),
         since,
-        remember(looked.prior, pairs, world.subjects.values(), looked.buckets, start.now, learned, looked.results),
-        held_states(_held_before(start), decided.truths, start.now, start.id, loaded.load.site.keep_sweeps),
+        remember(
+            looked.prior,
+            pairs,
+            world.subjects.values(),
+            looked.buckets,
+            start.now,
+            learned,
+            looked.results,
+            runs.healthy(verdicts),
+        ),
+        held.held_states(_held_before(start), decided.truths, start.now, start.id, loaded.load.site.keep_sweeps),
         _marks_after(start, world, decided, swept),
         looked.observations,
         finished,
@@ -376,12 +389,6 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
 def _held_before(start: Start) -> Held:
     """What rules had held when the sweep began. Raises ValueError for a document of another version."""
     return held.from_data(start.before.document(held.HOLDS))
-
-
-def held_states(before: Held, truths: Truths, now: float, sweep_id: str, keep: float) -> Held:
-    """What rules hold for the next sweep; what was last looked at more than `keep` seconds before is forgotten."""
-    after = advance(before, truths.looks(), now, sweep_id)
-    return {key: state for key, state in after.items() if state.last_at is None or state.last_at >= now - keep}
 
 
 def _marks_after(start: Start, world: World, decided: Decided, whole: frozenset[str]) -> marking.Marks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -16,9 +16,12 @@ from sweeprules.collectors.learning import News
 from sweeprules.collectors.logs.facts import FoundLog, LogReading, log_facts, more_faults
 from sweeprules.collectors.logs.failure import first_error_facts, signature, signature_text
 from sweeprules.collectors.logs.lines import Line
+from sweeprules.collectors.logs.older import was_looked_through
 from sweeprules.collectors.logs.scan import Matcher, prepare
 from sweeprules.collectors.numbers import Printed
 from sweeprules.collectors.prior import JobMemo, LogMemo, SignatureMemo
+from sweeprules.collectors.rundirs import run_directory
+from sweeprules.collectors.runfiles import RunFiles
 from sweeprules.collectors.slurm.jobs import BEFORE_START, Job, source
 from sweeprules.collectors.slurm.queue import active_before, is_gone
 from sweeprules.collectors.slurm.states import FAILED, TERMINAL
@@ -133,6 +136,8 @@ class _Jobs:
         if facts.get("state") == "RUNNING":
             facts["phase"] = read_phase(facts, reading)
         facts |= {
+            "run_dir": run_directory(facts),
+            **self._files(job_id, sources),
             "key": key,
             "cluster": self.cluster,
             "job_id": job_id,
@@ -166,6 +171,9 @@ class _Jobs:
             where, tail, self.matchers, self.zone, memo.log if memo else None,
             float(started) if isinstance(started, int | float) else None,
         )  # fmt: skip
+        older, files = self.gathered.older.get(job_id), self.gathered.files.get(job_id, RunFiles())
+        if reading.memo is not None and older is not None and was_looked_through(older):
+            reading = replace(reading, memo=replace(reading.memo, searched=True))
         if reading.memo is not None:
             self.memos[f"{self.cluster}:{job_id}"] = reading.memo
             self.news[f"{self.cluster}:{job_id}"] = News(reading.moved, reading.breaks, reading.gap)
@@ -173,7 +181,9 @@ class _Jobs:
             self.printed[f"{self.cluster}:{job_id}"] = Printed(
                 where, tail, memo.log if memo else None, reading.memo,
                 float(started) if isinstance(started, int | float) else None,
-                self.zone, self.gathered.now, self.gathered.memo.last_good,
+                self.zone, self.gathered.now, self.gathered.memo.last_good, older,
+                files.facts.get("checkpoint_step", NOT_READ), facts.get("command", NOT_READ),
+                tuple(matcher.pattern for matcher in self.matchers),
             )  # fmt: skip
         if isinstance(where, FoundLog):
             stat = source(where.observation, where.path)
@@ -185,6 +195,12 @@ class _Jobs:
                 for name in reading.facts
             }
         return reading
+
+    def _files(self, job_id: str, sources: dict[str, Source]) -> Mapping[str, FactValue]:
+        """What the directory of a training run holds, where it was looked into."""
+        files = self.gathered.files.get(job_id, RunFiles())
+        sources |= files.sources
+        return files.facts
 
     def _elsewhere(
         self, job_id: str, facts: Mapping[str, FactValue], sources: dict[str, Source]

@@ -35,6 +35,7 @@ _WITHIN = re.compile(r"/(?:checkpoint-\d+|global_step_\d+)(?:/.*)?\Z", re.DOTALL
 _FILE = re.compile(r"/[^/]+\.(?:json|safetensors|bin)\.?\Z")
 _PARTS = frozenset({"checkpoints", "ckpts", "ckpt", "exports"})
 _READ_BY_A_SHELL = frozenset("$`~*?\\\0\ufffd\n\r")
+_NOT_WHOLE = Unknown(Reason.NOT_READ, "what is named is no whole path of a directory of its own")
 _UNNAMED = Unknown(Reason.NOT_READ, "neither the command nor what was read of the log names it")
 
 
@@ -72,8 +73,7 @@ def run_directory(facts: Mapping[str, FactValue], said: str = "") -> FactValue:
     path = _whole(said)
     if path:
         return _root(path)
-    relative = bool(said or named)
-    return Unknown(Reason.NOT_READ, "what is named is no whole path of a directory of its own") if relative else _UNNAMED
+    return _NOT_WHOLE if said or named else _UNNAMED
 
 
 def places(facts: Mapping[str, FactValue], said: str, record: ClusterRecord, bucket: str) -> tuple[Place, ...]:
