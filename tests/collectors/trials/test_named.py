@@ -18,6 +18,8 @@ KNOWN = ("tb2", "v2", "dev_set_v2", "swebench-100")
         ("res_m_tb2", ("m", "tb2")),
         ("res_dp_m_tb2", ("m", "tb2")),
         ("eval-swebench-100__acme--m-8B", ("acme--m-8B", "swebench-100")),
+        ("eval-small-1_tb2", ("small-1", "tb2")),
+        ("eval-v2__x_tb2", ("x_tb2", "v2")),
         ("eval_m_other", None),
         ("eval_tb2", None),
         ("sft_m_tb2", None),
