@@ -28,6 +28,7 @@ _TAIL = 8 * 1024
 _BUDGET = 4 * 1024 * 1024
 _STEP = re.compile(rb"\s*(\d{1,15})\s*")
 _CHECKPOINT = re.compile(r"checkpoint-\d+")
+_SOME = Unknown(Reason.NOT_READ, "checkpoints are there, and whether the newest is whole was not looked at")
 _UNFOUND = Unknown(Reason.NOT_READ, "where the run writes is not known")
 _GONE = Unknown(Reason.NOT_READ, "the directory that the run names is not there to be seen")
 _OLD = Unknown(Reason.DISAGREE, "the trainer's own log was last written before this job began")
@@ -151,7 +152,15 @@ def _trained(one: Sought, answers: _Answers) -> RunFiles:
     if not listing.whole and kind != "direct":
         kind = Unknown(Reason.CUT, "the directory holds more names than are looked at")
     facts = {"run_dir": place.path, "checkpoint_kind": kind, "percentage": _percentage(path, one, listing, answers)}
+    facts |= _checkpoints(listing, kind)
     return _told(facts, listing.observation, path, answers.observed.get("ends"))
+
+
+def _checkpoints(listing: Listing, kind: FactValue) -> dict[str, FactValue]:
+    """That no checkpoint was ever written, where all names were seen; of one that is there its name proves nothing."""
+    if kind == "sharded" or any(_CHECKPOINT.fullmatch(name) for name in listing.names):
+        return {"checkpoint_step": _SOME}
+    return {"checkpoint_step": ABSENT} if kind == "none" and listing.whole else {}
 
 
 def _percentage(path: str, one: Sought, listing: Listing, answers: _Answers) -> FactValue:

@@ -46,6 +46,9 @@ def with_numbers(
             continue
         found[subject.ref.key] = read
         facts = dict(read.facts)
+        if facts.get("checkpoint_step") is ABSENT and "checkpoint_step" in subject.facts:
+            # A log that tells of no save is outdone by the directory.
+            facts.pop("checkpoint_step")
         if subject.get("state_raw") != _SAID:
             # What the scheduler says of a start or an end counts for more than the last line of the log.
             facts.pop("phase", None)
@@ -219,6 +222,10 @@ def _newest(link: Subject, series: Series | None) -> FactValue:
 
 
 def _saved(links: Sequence[Subject]) -> FactValue | None:
-    """The newest save that a log tells of. That there is none only a listing could show."""
+    """The newest save that a log tells of; absent where a listing shows that no link has written any."""
     steps = [step for link in links if isinstance(step := link.get("checkpoint_step"), int)]
-    return str(max(steps)) if steps else None
+    if steps:
+        return str(max(steps))
+    begun = [link for link in links if link.get("state") != "PENDING"]
+    none = [isinstance(link.get("checkpoint_step"), Absent) and link.get("checkpoint_kind") == "none" for link in begun]
+    return ABSENT if begun and all(none) else None

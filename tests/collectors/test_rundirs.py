@@ -77,7 +77,7 @@ def test_the_command_counts_for_more_than_the_log_and_an_unread_command_stays_un
     "said", ["saves/a", "saves/a/checkpoint-9", "saves/a/model.safetensors", "./saves/a/config.json"]
 )
 def test_a_save_below_the_workdir_names_its_directory(said: str):
-    assert [place.path for place in places(facts(), said, RECORD, "sft")][0] == "/w/home/saves/a"
+    assert next(place.path for place in places(facts(), said, RECORD, "sft")) == "/w/home/saves/a"
 
 
 def test_where_to_look_when_nobody_named_it_whole():

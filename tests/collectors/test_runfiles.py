@@ -108,6 +108,17 @@ def test_a_directory_that_is_not_there_says_nothing_of_the_model(tmp_path: Path)
     assert look([sft(Place(str(empty), True))])["1"].facts["checkpoint_kind"] == "none"
 
 
+def test_only_where_no_name_of_a_checkpoint_is_there_was_none_written(tmp_path: Path) -> None:
+    root = put(tmp_path / "w" / "a", config_DOT_json="x")
+    assert look([sft(Place(str(root), True))])["1"].facts["checkpoint_step"] is ABSENT
+    (root / "checkpoint-40").mkdir()
+    assert reason(look([sft(Place(str(root), True))])["1"].facts["checkpoint_step"]) == Reason.NOT_READ
+    shards = put(tmp_path / "w" / "b", zero_to_fp32_DOT_py="x")
+    assert reason(look([sft(Place(str(shards), True))])["1"].facts["checkpoint_step"]) == Reason.NOT_READ
+    model = put(tmp_path / "w" / "c", model_DOT_safetensors="x")
+    assert "checkpoint_step" not in look([sft(Place(str(model), True))])["1"].facts
+
+
 def test_what_could_not_be_read_is_not_taken_for_missing(tmp_path: Path) -> None:
     root = put(tmp_path / "w" / "a", trainer_log_DOT_jsonl=DONE)
     made = look([sft(Place(str(root), True))], Login(fail=frozenset({1})))["1"]

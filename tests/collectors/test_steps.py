@@ -176,3 +176,24 @@ def test_whether_a_run_gets_on_from_link_to_link(
     links: list[Subject], steps: Mapping[int, Series], advanced: FactValue
 ) -> None:
     assert swept(links, steps)[1].get("step_advanced") == advanced
+
+
+NONE: dict[str, FactValue] = {"checkpoint_step": ABSENT, "checkpoint_kind": "none"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "saved"),
+    [
+        (NONE, NONE, ABSENT),
+        (NONE, {"checkpoint_step": 100, "checkpoint_kind": "none"}, "100"),
+        (NONE, {"checkpoint_step": ABSENT, "checkpoint_kind": NOT_READ}, NOT_READ),
+        (NONE, {"checkpoint_step": ABSENT, "checkpoint_kind": "direct"}, NOT_READ),
+        ({"checkpoint_step": NOT_READ, "checkpoint_kind": "none"}, NONE, NOT_READ),
+    ],
+)
+def test_that_no_link_saved_anything_only_a_listing_shows(
+    first: dict[str, FactValue], second: dict[str, FactValue], saved: FactValue
+) -> None:
+    links = [link(1, "TIMEOUT", **first), link(2, "TIMEOUT", **second), link(3, "PENDING")]
+    _, run = swept(links, {}, "sft")
+    assert run.get("checkpoint") == saved
