@@ -18,7 +18,7 @@ from sweeprules.collectors.metrics.points import Json, Series
 from sweeprules.collectors.metrics.rungs import bringup_rung
 from sweeprules.collectors.prior import LogMemo
 from sweeprules.collectors.rundirs import in_log
-from sweeprules.collectors.settings import said_interval, said_total
+from sweeprules.collectors.settings import said_total
 from sweeprules.collectors.slurm.jobs import source
 from sweeprules.collectors.trials.serving import post_facts, read_posts, read_refused
 from sweeprules.collectors.trials.upload import read_upload
@@ -165,7 +165,6 @@ def _rl(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any
     facts = dict(found.facts)
     stepped = bool(found.points) or rl.has_stepped(found.memo)
     facts["bringup_rung"] = bringup_rung(printed.after.lines, printed.patterns, whole=whole, stepped=stepped)
-    _configured(facts, printed.command, "rl")
     found = replace(found, facts=MappingProxyType(facts))
     return found, rl.series_of(found.memo) if found.points or whole else None, {"rl": found.memo}
 
@@ -173,21 +172,8 @@ def _rl(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any
 def _sft(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:
     whole, lines, total = printed.after.from_start, _lines_whole(printed, memo), said_total(printed.command)
     found = sft.read_sft(chunk, aliases, printed.zone, memo.get("sft"), whole=whole, lines=lines, total=total)
-    facts = dict(found.facts)
-    if facts:
-        _configured(facts, printed.command, "sft")
-    found = replace(found, facts=MappingProxyType(facts))
     series = sft.series_of(found.memo)
     return found, series if series.points or whole else None, {"sft": found.memo}
-
-
-def _configured(facts: dict[str, FactValue], command: FactValue, bucket: str) -> None:
-    """Adds what the log does not say and the command does: the steps between two saves, and how many are planned."""
-    interval, total = said_interval(command, bucket), said_total(command)
-    if interval is not None:
-        facts.setdefault("save_interval", interval)
-    if total is not None and isinstance(facts.get("max_step"), Unknown):
-        facts["max_step"] = total
 
 
 def _serving(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:

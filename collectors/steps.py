@@ -12,9 +12,9 @@ from sweeprules.collectors.metrics.trainer_log import agreed
 from sweeprules.collectors.numbers import TRAINED, Aliases, Printed, Told, kept_series, told
 from sweeprules.collectors.prior import Prior
 from sweeprules.collectors.rundirs import run_directory
-from sweeprules.collectors.settings import settings_key
+from sweeprules.collectors.settings import said_interval, said_total, settings_key
 from sweeprules.collectors.slurm.states import ACTIVE, TERMINAL
-from sweeprules.engine.facts import ABSENT, NOT_READ, Absent, FactValue, Reason, Ref, Subject, Unknown
+from sweeprules.engine.facts import ABSENT, NOT_READ, Absent, FactValue, Reason, Ref, Source, Subject, Unknown
 
 _PRINTED = {
     "rl": (
@@ -26,6 +26,7 @@ _PRINTED = {
 }  # fmt: skip
 """What is absent where nothing was printed (catalogue f.2)."""
 _SAID = "RUNNING"
+_BY_COMMAND = ("save_interval", "max_step")
 UNSAVED = Unknown(Reason.NOT_READ, "whether the last step was saved was not read")
 NONE_PROVED = Unknown(Reason.WARMING_UP, "no run is on record yet that was completed or healthy")
 NOT_YET = Unknown(Reason.WARMING_UP, "the link that runs has not come further than the one before, and may")
@@ -52,22 +53,28 @@ def with_numbers(
         if subject.get("state_raw") != _SAID:
             # What the scheduler says of a start or an end counts for more than the last line of the log.
             facts.pop("phase", None)
-        facts = {**subject.facts, **facts}
-        if bucket in TRAINED:
-            facts |= _run_told(facts, read, bucket)
-        made.append(
-            replace(
-                subject,
-                facts=MappingProxyType(facts),
-                sources=MappingProxyType({**subject.sources, **read.sources}),
-            )
-        )
+        facts, sources = {**subject.facts, **facts}, {**subject.sources, **read.sources}
+        if "checkpoint_step" in subject.sources and facts.get("checkpoint_step") == subject.get("checkpoint_step"):
+            sources["checkpoint_step"] = subject.sources["checkpoint_step"]
+        if bucket is not None and bucket in TRAINED:
+            more = _run_told(facts, read, bucket)
+            facts |= more
+            sources |= _sources_of(more, sources)
+        made.append(replace(subject, facts=MappingProxyType(facts), sources=MappingProxyType(sources)))
     return made, found
 
 
-def _run_told(facts: Mapping[str, FactValue], read: Told, bucket: str | None) -> dict[str, FactValue]:
-    """What follows from the log and the rest together: the run's directory, its setting, how far its trainer is."""
+def _run_told(facts: Mapping[str, FactValue], read: Told, bucket: str) -> dict[str, FactValue]:
+    """What follows from the log and the rest together: the run's directory, its setting, how far its trainer is.
+
+    And what the log does not say and the command does: the steps between two saves, and how many are planned.
+    """
     more: dict[str, FactValue] = {}
+    interval, total = said_interval(facts.get("command"), bucket), said_total(facts.get("command"))
+    if interval is not None and read.facts and "save_interval" not in facts:
+        more["save_interval"] = interval
+    if total is not None and isinstance(facts.get("max_step"), Unknown):
+        more["max_step"] = total
     if not isinstance(facts.get("run_dir"), str):
         more["run_dir"] = run_directory(facts, read.directory)
     if bucket == "rl":
@@ -75,6 +82,13 @@ def _run_told(facts: Mapping[str, FactValue], read: Told, bucket: str | None) ->
     elif "percentage" in facts:
         more["percentage"] = agreed(facts["percentage"], facts.get("step", NOT_READ), facts.get("max_step", NOT_READ))
     return more
+
+
+def _sources_of(facts: Iterable[str], sources: Mapping[str, Source]) -> dict[str, Source]:
+    """Where such facts were read: what the command says at the command, the setting with it in the log."""
+    of_command = {name: sources["command"] for name in facts if name in _BY_COMMAND and "command" in sources}
+    of_log = {"settings_key": sources["bringup_rung"]} if "settings_key" in facts and "bringup_rung" in sources else {}
+    return of_command | of_log
 
 
 def _without_log(subject: Subject, bucket: str | None) -> Subject:
