@@ -19,6 +19,7 @@ CHECKS = (("pinggy", "pinggy"), ("api_base", "api_base"), ("vllm", "vLLM"), ("tr
 _CHUNK = re.compile(r"_chunk(\d+)$")
 _MARKS = {"ok": "✓", "bad": "✗", "n/a": " n/a"}
 _ENDINGS = re.compile(r"(?:Error|Exception)$")
+_LOGGED = "lines.trial-mean.mean"
 _MOST_CHUNKS = 6
 _MOST_SCORES = 6
 
@@ -97,14 +98,9 @@ def _grouped(
 def datagen_row(group: Sequence[Row]) -> list[str]:
     """The cells under `DATAGEN_COLUMNS` for the chunks of one run, the one that stands for them first."""
     first, started = group[0], [row for row in group if row.state != "PENDING"]
-    turns, mean, share = (
-        _average(started, name, weight)
-        for name, weight in (
-            ("avg_turns", "trials_done"),
-            ("mean_valid", "trials_valid"),
-            ("exception_share", "trials_done"),
-        )
-    )
+    turns = _average(started, "avg_turns", "trials_done")
+    mean = _mean(started)
+    share = _average(started, "exception_share", "trials_done")
     trials = _total(started, "trials_done")
     done, total = _told(group, "chunks_done"), _told(group, "chunks_total")
     values = {"chunks": done, "trials": trials, "avg_turns": turns, "Mean": mean, "exc%": share}
@@ -197,6 +193,14 @@ def _average(rows: Sequence[Row], name: str, weight: str) -> FactValue:
         return unread
     pairs = [(v, w) for v, w in told if isinstance(v, int | float) and isinstance(w, int | float) and w > 0]
     return sum(v * w for v, w in pairs) / sum(w for _, w in pairs) if pairs else ABSENT
+
+
+def _mean(rows: Sequence[Row]) -> FactValue:
+    """The mean reward by the results, else by the last line that the logs print of it."""
+    value = _average(rows, "mean_valid", "trials_valid")
+    if is_number(value) or not all(is_number(row.get(_LOGGED)) for row in rows):
+        return value
+    return _average(rows, _LOGGED, "lines.trial-mean.n")
 
 
 def _fresh(rows: Sequence[Row]) -> str:

@@ -18,33 +18,14 @@ from sweeprules.reports.rows import signal_rules
 from sweeprules.reports.text import render
 from tests.engine.evaluate.site import policy
 from tests.reports.fleet import DONE, fleet, job, on_step, related, step, verdict, with_steps, world_of
+from tests.reports.shown import one, rows, shown
 
 WIDTHS = (60, 100, 200)
-Cells = dict[str, str]
 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     return build(fleet())
-
-
-def rows(document: dict[str, Any], title: str) -> dict[str, Cells]:
-    """Job id -> column -> cell, of one table."""
-    table = next(table for table in document["tables"] if table["title"] == title)
-    found = (dict(zip(table["columns"], row, strict=True)) for row in table["rows"])
-    return {next(iter(row.values())).rpartition("[")[2][:-1]: row for row in found}
-
-
-def one(document: dict[str, Any]) -> Cells:
-    """The one row of a report's one table."""
-    (table,) = document["tables"]
-    (row,) = table["rows"]
-    return dict(zip(table["columns"], row, strict=True))
-
-
-def shown(of: Subject, bucket: str, *more: Subject, flags: tuple[Flag, ...] = (), **given: str) -> Cells:
-    """The row of one job."""
-    return one(build(world_of([of, *more], [verdict(of, bucket, *flags, **given)])))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -275,76 +256,6 @@ def test_the_numbers_of_the_newest_step_stand_in_for_the_jobs_own() -> None:
     last = step("a:1", 140, loss=0.75)
     row = shown(with_steps(job("a:1", "sft__a"), [last]), "sft", last)
     assert (row["Loss"], row["Grad Norm"]) == ("0.75", "0.21")
-
-
-# ---------------------------------------------------------------- datagen, eval, catch-all
-
-
-def test_the_chunks_of_one_run_make_one_row(document: dict[str, Any]) -> None:
-    found = rows(document, "Datagen")
-    assert set(found) == {"22", "23"}
-    row = found["22"]
-    assert list(row.values())[1:-1] == ["7/9", "~3.1k", "6.4", "0.48", "21%"]
-    assert row["Trend"].startswith("chunks 8 (21), 9 (22) running; last output 48m ago; stale-log")
-
-
-def test_a_chunk_that_could_not_be_read_leaves_a_lower_bound_and_no_mean() -> None:
-    one_, two = (
-        job("a:1", "datagen__x_chunk1", trials_done=100, avg_turns=5.0, mean_valid=0.5, exception_share=0.1),
-        job("a:2", "datagen__x_chunk2", trials_done=Unknown("malformed"), avg_turns=Unknown("malformed")),
-    )
-    row = one(build(world_of([one_, two], [verdict(one_, "datagen"), verdict(two, "datagen")])))
-    assert (row["Trials"], row["avg_turns"]) == ("≥100", "?") and "? chunks" in row["Trend"]
-
-
-def test_chunks_of_other_users_and_clusters_are_other_runs() -> None:
-    runs = [
-        job("a:1", "datagen__x_chunk1"),
-        job("a:2", "datagen__x_chunk2", user="lee"),
-        job("b:3", "datagen__x_chunk3"),
-        job("a:4", "datagen__x"),
-    ]
-    (table,) = build(world_of(runs, [verdict(run, "datagen") for run in runs]))["tables"]
-    assert len(table["rows"]) == 4
-
-
-def test_a_tracker_row_stands_beside_the_run() -> None:
-    row = Subject(Ref("tracker_row", "t"), {"row_key": "leetcode"})
-    assert shown(related(job("a:1", "datagen__x"), tracker_row=row.ref), "datagen", row)["Run"] == (
-        "a datagen__x (row leetcode) [1]"
-    )
-
-
-def test_an_evaluation_shows_its_trials_and_its_four_checks(document: dict[str, Any]) -> None:
-    row = rows(document, "Eval")["31"]
-    assert row["Model × benchmark"] == "leonardo laion/a2-8B × tb2 [31]"
-    assert list(row.values())[1:-1] == ["231/267", "0.412", "AgentTO 4"]
-    assert row["Infra/Trend"].startswith(
-        "pinggy✓ api_base✓ vLLM✗ trials?; valid 225 / errored 6 / expected 267; live 3m; same run: 30 TIMEOUT"
-    )
-
-
-def test_an_agent_without_a_tunnel_has_no_check_of_it(document: dict[str, Any]) -> None:
-    row = rows(document, "Eval")["32"]
-    assert "pinggy n/a api_base n/a vLLM✓ trials✓; valid 10 / errored 0 / expected ?" in row["Infra/Trend"]
-    assert (row["Trials"], row["pass-rate"], row["top exc"]) == ("10/?", "0", "—")
-
-
-def test_a_standard_evaluation_shows_its_stage(document: dict[str, Any]) -> None:
-    row = rows(document, "Eval")["33"]
-    assert list(row.values())[1:-1] == ["—", "—", "—"]
-    assert row["Infra/Trend"] == "AIME24 seeds 4/10, 4 seeds, MATH500 0.412; live 3m"
-
-
-def test_scores_that_could_not_be_read_are_no_scores_that_are_not_there() -> None:
-    broken = job("a:1", "eval-x", stage="MATH500", seeds_found=Unknown("cut"), scores=Unknown("read-failed"))
-    assert shown(broken, "eval")["Infra/Trend"].startswith("MATH500, ? seeds: cut, ? scores: read-failed; live 3m")
-
-
-def test_other_jobs_take_a_line_each(document: dict[str, Any]) -> None:
-    text = render(document, width=100, colour=False)
-    assert "\nleonardo consol12 [41] · consolidate · running 9m · live 3m; joining 9 chunk repos\n" in text
-    assert "\nleonardo build_sif [42] · build · FAILED 1:0 1m · failure; OSError: No space left on device\n" in text
 
 
 # ---------------------------------------------------------------- order, width
