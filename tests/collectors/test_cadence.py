@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -50,9 +51,9 @@ def every(seconds: float, count: int, start: float = 1_000_000.0) -> list[float]
     return [start + seconds * number for number in range(count)]
 
 
-def facts_of(signs: Signs, phase: str = STEADY, memo: CadenceMemo | None = None, **more: object):
+def facts_of(signs: Signs, phase: str = STEADY, memo: CadenceMemo | None = None, **more: Any):
     history = more.pop("history", {})
-    found, after = cadence_facts(signs, phase, memo, history, KEY, more.pop("params", PARAMS), **more)  # type: ignore[arg-type]
+    found, after = cadence_facts(signs, phase, memo, history, KEY, more.pop("params", PARAMS), **more)
     return (found["cadence"], found["cadence_source"], found["cadence_gaps"]), after
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,12 +16,12 @@ HOUR = 3600.0
 CUT = Unknown(Reason.CUT, "only the end was read")
 
 
-def sweeps(*seen: tuple[float, dict[str, FactValue]], partial: tuple[int, ...] = (), **more: object):
+def sweeps(*seen: tuple[float, dict[str, FactValue]], partial: tuple[int, ...] = (), **more: Any):
     """The facts of each sweep in turn, the memo through its plain form as the store keeps it."""
     memo: ProgressMemo | None = None
     found = []
     for number, (hour, facts) in enumerate(seen):
-        marked, memo = progress_facts(facts, memo, hour * HOUR, complete=number not in partial, **more)  # type: ignore[arg-type]
+        marked, memo = progress_facts(facts, memo, hour * HOUR, complete=number not in partial, **more)
         memo = None if memo is None else ProgressMemo.decode(json.loads(json.dumps(memo.encode())))
         found.append((marked["progress_marker"], marked["progress_age"], marked["unchanged_sweeps"]))
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -91,7 +93,7 @@ def check(numbers: Numbers) -> None:
         assert point.step in TRUE["step"]
 
 
-def mutations(number: int) -> object:
+def mutations(number: int) -> Callable[[], None]:
     @settings(max_examples=number, deadline=None)
     @given(mutated())
     def run(data: bytes) -> None:
@@ -102,7 +104,7 @@ def mutations(number: int) -> object:
 
 @pytest.mark.parametrize("number", [5_000, pytest.param(100_000, marks=pytest.mark.deep)])
 def test_each_field_of_a_mutated_log_is_one_of_the_original_or_unknown(number):
-    mutations(number)()  # type: ignore[operator]
+    mutations(number)()
 
 
 @given(st.binary(max_size=2000), st.integers(0, 10**12), st.booleans())

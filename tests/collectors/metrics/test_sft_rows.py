@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sweeprules.collectors.metrics import sft
 from sweeprules.engine.facts import ABSENT, Interval, Reason, Unknown
 from tests.collectors.metrics.sftlogs import BANNERS, frame, read, row, training, written
 
@@ -103,7 +104,7 @@ def test_the_loss_of_reinforcement_learning_is_about_zero_by_nature():
         (1, 1.0, 0.2, 0.01),
         (2, 0.75, 0.5, 0.02),
     ]
-    assert numbers.memo["series"]["rewards"] == [[1, 1.0], [2, 0.75]]  # type: ignore[index,call-overload]
+    assert sft.series_of(numbers.memo).rewards == {1: 1.0, 2: 0.75}
 
 
 def test_the_fork_counts_ranks_whose_loss_is_none():
