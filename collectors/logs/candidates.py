@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -27,6 +28,10 @@ _RAISED_FROM = re.compile(r"Exception raised from (?P<function>[\w:~<>]+) at ")
 _STORE = re.compile(r"^(?:send|recv)[A-Z]\w*$")
 # The blanks are few by count: without a bound, a line of nothing else would take the square of its length.
 _BAR = re.compile(r"\s{0,8}\d{1,3}%\|[^|]{0,400}\|[^\[\]]{0,80}(?:\[[^\]]{0,200}\])?")
+_THROWN = "terminate called after throwing an instance of"
+_WHAT = re.compile(r"(?:\[(?:rank|default)\d{1,9}\]:)?\s{0,8}what\(\):\s{0,8}(?P<what>.+)")
+_NEXT = 4
+"""Lines behind a C++ exception within which it says what it is: other processes write between."""
 _ENDED = b"CANCELLED AT"
 _WALL = re.compile(r"CANCELLED AT \S+ DUE TO ")
 
@@ -95,6 +100,7 @@ class _Reader:
         self.path = path
         self.zone = zone
         self.until = until
+        self._whats: dict[int, str] | None = None
 
     def exceptions(self) -> Iterator[Cause]:
         """Tracebacks that are no wrapper, no fallout and nothing that the policy calls benign."""
@@ -152,7 +158,7 @@ class _Reader:
         number = rank_of(text)
         return Cause(
             named[0],
-            text[:_MESSAGE].strip(),
+            self._told(line, text)[:_MESSAGE],
             self.path,
             line.position,
             number,
@@ -161,6 +167,15 @@ class _Reader:
             f"{work['op']} {work['seq']}" if work is not None and work["seq"] else "",
             () if number is None else (number,),
         )
+
+    def _told(self, line: Line, text: str) -> str:
+        """The line; of a C++ exception with what it says of itself, which stands on one of the next lines."""
+        if _THROWN not in text:
+            return text.strip()
+        if self._whats is None:
+            self._whats = dict(_whats(self.chunk))
+        what = self._whats.get(line.position)
+        return f"{text.strip()}: {what}" if what else text.strip()
 
     def _is_code(self, line: Line) -> bool:
         """True for a line of source code, or of a frame, between the heading of a traceback and its end."""
@@ -187,6 +202,20 @@ class _Reader:
 
     def _time(self, text: str) -> float | None:
         return moment(_BAR.sub("", text), self.zone, self.until)
+
+
+def _whats(chunk: Chunk) -> Iterator[tuple[int, str]]:
+    """The places of C++ exceptions, the first ones, and what they say of themselves."""
+    at = chunk.text.find(_THROWN.encode(), chunk.begin)
+    for _ in range(MAX_LINES):
+        if at < 0:
+            return
+        low, high = chunk.bounds(at)
+        for line in islice(chunk.lines(high), _NEXT):
+            if what := _WHAT.match(line.text):
+                yield chunk.position(low), what["what"]
+                break
+        at = chunk.text.find(_THROWN.encode(), high)
 
 
 def _place(matcher: Matcher, text: str) -> int | None:

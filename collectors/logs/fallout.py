@@ -13,7 +13,7 @@ _FALLOUT = re.compile(
 _REPORT = re.compile(
     r"\b(?:Ray)?(?:ActorDiedError|ActorError|TaskError|WorkerCrashedError|ActorUnavailableError|NodeDiedError)\b"
     r"|EngineDeadError\b|EngineCore encountered a fatal error|EngineCore died|Engine core (?:proc\w* )?initialization"
-    r"|[Rr]aylet (?:process )?(?:has )?died|The actor died|Train loop failed"
+    r"|\bproc \S+ died unexpectedly|[Rr]aylet (?:process )?(?:has )?died|The actor died|Train loop failed"
 )
 _PROSE = re.compile(
     r"(?:There are some |[Ss]ome )?(?:potential root causes|[Cc]ommon causes|possible causes|This can happen when)\b.*",
