@@ -12,6 +12,8 @@ from types import MappingProxyType
 from sweeprules.collectors.gaps import STEADY, SWEPT, CadenceMemo, Gaps, Signs, learn
 from sweeprules.engine.facts import NOT_APPLICABLE, FactValue, Reason, Unknown
 
+_OTHER_WORK = "of another phase of the work"
+_BULK = "of the bulk of the results, and the last ones may end by their timeouts"
 KEYS = 512
 """Kinds of jobs of which gaps are kept: bucket, size, cluster and phase."""
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:[.p]\d{1,2})?)[bB](?![A-Za-z0-9])")
@@ -63,7 +65,9 @@ def cadence_facts(
     that were seen.
     """
     after = learn(memo, signs)
-    careful = _strange(phase) or (remaining is not None and remaining <= params.tail)
+    careful = _OTHER_WORK if _strange(phase) else ""
+    if remaining is not None and remaining <= params.tail:
+        careful = _BULK
     own = _own(after, phase, params)
     if own is not None:
         return _judged(*own, "learned", params, careful=careful), after
@@ -73,15 +77,16 @@ def cadence_facts(
         return _judged(*found, "history", params, careful=careful), after
     steady = _own(after, STEADY, params) if phase_of(phase) != STEADY else None
     if steady is not None:
-        return _judged(*steady, "learned", params, careful=True), after
+        return _judged(*steady, "learned", params, careful=_OTHER_WORK), after
     return _default(params, _seen(after, phase_of(phase), params)), after
 
 
-def _judged(seconds: float, gaps: int, source: str, params: Params, *, careful: bool) -> dict[str, FactValue]:
+def _judged(seconds: float, gaps: int, source: str, params: Params, *, careful: str) -> dict[str, FactValue]:
+    """What gaps tell; where they tell it of other work, which is what `careful` says, the default when it is longer."""
     default = params.default
     if careful and isinstance(default, int | float) and default > seconds:
         whose = "its own" if source == "learned" else "earlier jobs'"
-        return _said(default, "default", gaps, f"the default; {whose} {_gaps(gaps)} are of another phase of the work")
+        return _said(default, "default", gaps, f"the default; {whose} {_gaps(gaps)} are {careful}")
     whose = "" if source == "learned" else " of earlier jobs of its kind"
     return _said(seconds, source, gaps, f"p99 of {_gaps(gaps)}{whose}")
 

@@ -17,8 +17,9 @@ from sweeprules.collectors.cadence import (
 from sweeprules.collectors.gaps import CadenceMemo, Gaps, Moved, moved_at, signs_of
 from sweeprules.collectors.prior import JobMemo
 from sweeprules.collectors.progress import ProgressMemo, progress, progress_facts
-from sweeprules.engine.facts import NOT_APPLICABLE, FactValue
+from sweeprules.engine.facts import NOT_APPLICABLE, FactValue, Reason, Unknown
 
+FAULTY = Unknown(Reason.FIRST_SIGHT, "its log holds a fault, and one look does not tell whether the work goes on")
 UNJUDGED = "catch-all"
 """The bucket of jobs of which no output is expected."""
 
@@ -82,6 +83,8 @@ def learn_job(
     moves = progress(
         marked, paced["cadence"], floor=params.wedge_floor, factor=params.wedge_factor, sweeps=params.sweeps
     )
+    if moves is True and (memo is None or memo.progress is None) and facts.get("fault_lines"):
+        moves = FAULTY
     return {**paced, **marked, "progress": moves}, Learned(marker, cadence, kind, before)
 
 

@@ -13,6 +13,7 @@ from sweeprules.engine.truth import Truth
 from sweeprules.engine.verdicts import ConditionProof, Flag, RuleProof, Verdict
 from sweeprules.reports.clean import one_line
 from sweeprules.reports.document import flag_data, ordered, plain, timestamp
+from sweeprules.reports.pace import pace
 from sweeprules.reports.sparks import sparks
 from sweeprules.reports.words import MARKS, command, typed
 
@@ -195,6 +196,7 @@ def render(
         return _text(lines + [line for p in chosen for line in _whole(p, explained)], width, cut=False)
     drawn = sparks(explained.steps, width, plain=plain)
     lines += ["", "Steps", *drawn] if drawn else []
+    lines += pace(_facts(explained))
     lines += _flag_section(explained, full)
     lines += _cluster_section(explained, full)
     lines += _link_section(explained)
@@ -241,6 +243,8 @@ def _health_reason(explained: Explained) -> str:
         value = facts.get(name, Unknown("not-read"))
         if isinstance(value, Unknown):
             parts.append(f"{name} is {typed(value, 'text')}")
+        elif value is False:
+            parts.append(f"{name} is false and no flag says so")
     return "health is unknown because " + "; ".join(parts) if parts else ""
 
 

@@ -177,6 +177,15 @@ def test_a_buffer_that_fills_between_steps_is_progress():
     assert [job.sweep(hour * HOUR).flags for hour in (3, 5, 7, 9)] == [{}] * 4
 
 
+def test_behind_a_fault_one_look_does_not_tell_whether_the_work_goes_on():
+    fault = (2 * HOUR, f"{stamp(2 * HOUR)} [rank3] Watchdog caught collective operation timeout: ran for 1800041 ms")
+    job = Job("rl__a2-8B", "rl", [*steps(15, 20 * MINUTE), fault])
+    first, second = job.sweep(2.1 * HOUR), job.sweep(3 * HOUR)
+    assert first.facts["fault_lines"] == {"nccl-watchdog": 1} and first.health == "unknown"
+    assert isinstance(first.facts["progress"], Unknown) and "holds a fault" in first.facts["progress"].detail
+    assert second.facts["progress"] is True and second.health == "healthy"
+
+
 # ---------------------------------------------------------------- slow, and healthy
 
 
