@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sweeprules.engine.facts import Absent, FactValue, Source, Subject, Unknown, World
+from sweeprules.engine.facts import Absent, FactValue, Ref, Source, Subject, Unknown, World
 from sweeprules.engine.truth import FALSE, TRUE, UNKNOWN, Truth
 from sweeprules.engine.verdicts import Verdict
 
@@ -29,20 +29,32 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a proof may look at: the subject, what was decided of it, the world, and the record's user."""
+    """What a proof may look at: the subject, what was decided of it, the world, and the record's user.
+
+    `ids` are the jobs that the action names; none for one that names no job.
+    """
 
     subject: Subject
     verdict: Verdict
     world: World
     user: str
+    ids: tuple[str, ...] = ()
 
     def fact(self, name: str) -> FactValue:
         """A decided field, else a read one."""
         return self.verdict.decided.get(name, self.subject.get(name))
 
+    @property
+    def named(self) -> tuple[Subject | None, ...]:
+        """The jobs that the action names, None for one that this sweep did not see; the subject where it names none."""
+        cluster = self.subject.ref.key.partition(":")[0]
+        found = (self.world.subjects.get(Ref("job", f"{cluster}:{job_id}")) for job_id in self.ids)
+        return tuple(found) if self.ids and self.subject.ref.kind == "job" else (self.subject,)
+
     def quote(self, name: str) -> tuple[str, float | None]:
-        """Where a fact was read, for the proof sheet."""
-        return quote(self.subject.sources.get(name))
+        """Where a fact was read, for the proof sheet: of the first job that the action names."""
+        first = self.named[0]
+        return quote(first.sources.get(name) if first is not None else None)
 
 
 def quote(source: Source | None) -> tuple[str, float | None]:
@@ -70,7 +82,12 @@ def _when(value: FactValue, holds: Callable[[FactValue], bool]) -> Truth:
 
 
 def _own(case: Case) -> tuple[Truth, str]:
-    return _when(case.fact("user"), lambda user: user == case.user), "user"
+    return _each(case, lambda job: _when(job.get("user"), lambda user: user == case.user)), "user"
+
+
+def _each(case: Case, check: Callable[[Subject], Truth]) -> Truth:
+    """Whether it holds of every job that the action names; one that was not seen leaves it unknown."""
+    return min(check(job) if job is not None else UNKNOWN for job in case.named)
 
 
 def _live(subject: Subject) -> Truth:
@@ -88,9 +105,13 @@ def _terminal(case: Case) -> tuple[Truth, str]:
 
 
 def _never_started(case: Case) -> tuple[Truth, str]:
-    started = case.fact("started")
+    return _each(case, _waits), "state"
+
+
+def _waits(job: Subject) -> Truth:
+    started = job.get("started")
     none = TRUE if isinstance(started, Absent) else UNKNOWN if isinstance(started, Unknown) else FALSE
-    return min(_when(case.fact("state"), lambda state: state == "PENDING"), none, _live(case.subject)), "state"
+    return min(_when(job.get("state"), lambda state: state == "PENDING"), none, _live(job))
 
 
 def _never_worked(case: Case) -> tuple[Truth, str]:

@@ -113,7 +113,8 @@ def _settle(case: Case, policy: Policy) -> tuple[list[Action], list[_Group]]:
     actions: list[Action] = []
     groups: dict[str, _Group] = {}
     for action in case.verdict.actions:
-        proofs = [prove(name, case) for name in policy.actions[action.name].proofs]
+        about = replace(case, ids=_ids(action))
+        proofs = [prove(name, about) for name in policy.actions[action.name].proofs]
         missing = tuple(f"{p.name} is {p.truth.word}" for p in proofs if p.truth is not TRUE)
         unread = tuple(
             f"argument {name} is unknown ({value.reason})"
@@ -129,6 +130,12 @@ def _settle(case: Case, policy: Policy) -> tuple[list[Action], list[_Group]]:
             group.append(action)
             sheet += [p for p in proofs if p.name not in {q.name for q in sheet}]
     return actions, list(groups.values())
+
+
+def _ids(action: Action) -> tuple[str, ...]:
+    """The jobs that an action names; none where they could not be read, which blocks it."""
+    value = action.args.get("ids")
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, tuple) else ()
 
 
 def _document(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sweeprules.engine.facts import ABSENT, FactValue, Ref, Relation, Source, Subject, Unknown, World
@@ -74,3 +76,28 @@ def test_a_true_proof_quotes_what_was_read() -> None:
     proof = prove("own-jobs", case(user="alice"))
     assert "squeue -h via login01: 7 RUNNING" in proof.source
     assert proof.at == 10.0
+
+
+def test_what_is_to_be_proved_of_jobs_is_proved_of_those_that_the_action_names() -> None:
+    ended = case(user="alice", state="COMPLETED", started=5.0, state_source="sacct")
+    waits: dict[str, FactValue] = {"user": "alice", "state": "PENDING", "started": ABSENT, "state_source": "squeue"}
+    others = {
+        Ref("job", f"aurora:{number}"): Subject(Ref("job", f"aurora:{number}"), facts)
+        for number, facts in (
+            (8, waits),
+            (9, waits),
+            (10, {**waits, "state": "RUNNING"}),
+            (11, {**waits, "user": "bob"}),
+        )
+    }
+    of = replace(ended, world=World({**ended.world.subjects, **others}))
+    for ids, started, own in (
+        (("8", "9"), TRUE, TRUE),
+        (("8", "10"), FALSE, TRUE),
+        (("8", "11"), TRUE, FALSE),
+        (("8", "12"), UNKNOWN, UNKNOWN),
+        ((), FALSE, TRUE),
+    ):
+        named = replace(of, ids=ids)
+        assert (prove("never-started", named).truth, prove("own-jobs", named).truth) == (started, own)
+    assert prove("never-started", replace(of, ids=("12",))).source == "state was not read"
