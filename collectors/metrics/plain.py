@@ -15,7 +15,7 @@ from sweeprules.collectors.metrics.mirror import MIRROR, Record, number, parse
 
 _AFTER = 1 << 15
 """Bytes before a dictionary in which the bar that counts its step is looked for."""
-_RETURN = 0x0D
+_REWARD = b"'reward':"
 _VALUE = r"[-+]?(?:[Nn]a[Nn]|[Ii]nf(?:inity)?|(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 _EQUALS = re.compile(rf"(?<![^\s|,])([A-Za-z_][\w/.\-]{{0,99}})=({_VALUE})(?=[\s,|]|$)")
 _COLON = re.compile(rf"(?:^|\s)([A-Za-z_@][\w/.\-@]{{0,119}}):({_VALUE})(?=\s|$)")
@@ -65,13 +65,16 @@ def _dictionary(chunk: Chunk, start: int, end: int, line: str) -> Record | None:
 def _drawn(chunk: Chunk, start: int, end: int, at: int) -> tuple[int | None, int | None]:
     """The step by the bar: a row that was written over it is followed by the bar drawn anew; any other row follows it.
 
-    The frame before a row that was written over the bar may be of an earlier step, for not every step is drawn.
+    The frame before a row that was written over the bar may be of an earlier step, for not every step is drawn; the
+    one before rows that were held back and came all at once is of a later one.
     """
     text = chunk.text
-    anew = trainbar.after(text, end, chunk.begin) if start > 0 and text[start - 1] == _RETURN else None
+    anew = trainbar.after(text, end, chunk.begin) if trainbar.written(text, start, chunk.begin) else None
     if anew is not None:
         return anew.n, anew.m
-    frame = bare_frame(text, max(chunk.begin, start - _AFTER), at)
+    if trainbar.held_back(text, end):
+        return None, None
+    frame = bare_frame(text, max(chunk.begin, start - _AFTER, text.rfind(_REWARD, chunk.begin, start)), at)
     return (None, None) if frame is None else (frame.n, frame.m)
 
 
@@ -116,7 +119,7 @@ def _table(chunk: Chunk, start: int, end: int, line: str) -> Record | None:
 
 
 _KINDS: tuple[tuple[bytes, _Read], ...] = (
-    (b"'reward':", _dictionary),
+    (_REWARD, _dictionary),
     (b"step=", _equals),
     (b"step:", _colon),
     (b" iteration ", _table),

@@ -115,7 +115,7 @@ def _said(chunk: Chunk, rows: Sequence[Row], state: _State, total: int | None) -
     found = _total_by_rows(chunk, rows)
     if found is not None:
         return replace(state, total=found, total_source="bar")
-    passing = trainbar.moving(chunk) if state.total is None else None
+    passing = trainbar.moving(chunk, printed=bool(rows)) if state.total is None else None
     # Until a row is printed beside it, the bar may yet turn out to be one of preparing the data.
     return state if passing is None else replace(state, total=passing, total_source="bar", provisional=True)
 
@@ -126,8 +126,7 @@ def _total_by_rows(chunk: Chunk, rows: Sequence[Row]) -> int | None:
     for row in reversed(rows[-BESIDE:]):
         total = row.total
         if total is None:
-            text = chunk.text
-            frame = trainbar.after(text, row.high, chunk.begin) or trainbar.before(text, row.low, chunk.begin)
+            frame = trainbar.beside(chunk.text, row.low, row.high, chunk.begin)
             total = None if frame is None else frame.m
         if total is not None:
             found[total] += 1
@@ -175,12 +174,10 @@ def _step_of(chunk: Chunk, row: Row, total: int | None) -> int | None:
     """The step of a row: its own, that of the bar drawn anew behind it, or that of the frame that it is glued to."""
     if row.step is not None:
         return row.step
-    text = chunk.text
-    written = text[max(chunk.begin, row.low - 2) : row.low] == b" \r"
-    frame = trainbar.after(text, row.high, chunk.begin) if written else trainbar.before(text, row.low, chunk.begin)
+    frame = trainbar.beside(chunk.text, row.low, row.high, chunk.begin)
     if frame is None or frame.m != total:
         return None
-    return frame.n if written or (frame.rate or 0.0) >= GLUED_RATE else None
+    return frame.n if frame.low > row.low or (frame.rate or 0.0) >= GLUED_RATE else None
 
 
 # ---------------------------------------------------------------- rows

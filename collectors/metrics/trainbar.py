@@ -20,7 +20,7 @@ ENOUGH = 10.0
 SPIKE = 2.0
 """Times the usual seconds a step from which on an interval held a save or an evaluation beside the training."""
 _DRAWN = re.compile(
-    rb"(?P<pct>\d{1,3})%\|[^|\r\n]{0,400}\|\s*(?P<n>\d{1,15})/(?P<m>\d{1,15})\s*"
+    rb"(?P<pct>\d{1,3})%\|[^|\r\n]{0,1500}\|\s*(?P<n>\d{1,15})/(?P<m>\d{1,15})\s*"
     rb"\[(?:(?P<h>\d{1,6}):)?(?P<min>\d{1,2}):(?P<s>\d\d)<[\d:? ]{1,20},\s*"
     rb"(?:\?|(?P<rate>\d+(?:\.\d+)?(?:e[-+]?\d+)?))\s*(?P<unit>[A-Za-z]{1,20}/[A-Za-z]{1,20})[^\]\r\n]{0,400}\]"
 )
@@ -148,12 +148,36 @@ def before(text: bytes, at: int, begin: int) -> Drawn | None:
     return frame if frame is not None and frame.high <= at and not text[frame.high : at].strip() else None
 
 
-def moving(chunk: Chunk) -> int | None:
-    """The total of the one bar that moves and is not at its end, where no row tells which bar is the training's."""
+def written(text: bytes, at: int, begin: int) -> bool:
+    """True for a row that was written over the bar, which was wiped for it and is drawn anew behind it."""
+    return text[max(begin, at - 2) : at] == b" \r"
+
+
+def beside(text: bytes, low: int, high: int, begin: int) -> Drawn | None:
+    """The frame of the step of a row between two places: the one drawn anew behind it, or the one it is glued to.
+
+    None for rows that were held back and came all at once: the frame before the first of them is of a later step.
+    """
+    if written(text, low, begin):
+        return after(text, high, begin)
+    return None if held_back(text, high) else before(text, low, begin)
+
+
+def held_back(text: bytes, high: int) -> bool:
+    """True where right behind the line that ends at a place another row follows, and no bar between them."""
+    return text[high : high + 8].lstrip(b"\r\n").startswith(b"{'")
+
+
+def moving(chunk: Chunk, *, printed: bool = False) -> int | None:
+    """The total of the one bar that moves and is not at its end, where no row tells which bar is the training's.
+
+    Where rows are `printed`, without their bars, it may be at its end, and other bars may come and go within it.
+    """
     found = recent(chunk, WINDOW)
-    totals = {frame.m for frame in found}
-    steps = [frame.n for frame in reversed(found)]
-    if len(totals) != 1 or len(set(steps)) < 3 or steps != sorted(steps) or steps[-1] == found[0].m:
+    if not found or not (printed or all(frame.m == found[0].m for frame in found)) or found[-1].m != found[0].m:
+        return None
+    steps = [frame.n for frame in reversed(found) if frame.m == found[0].m]
+    if len(set(steps)) < 3 or steps != sorted(steps) or (steps[-1] == found[0].m and not printed):
         return None
     return found[0].m
 

@@ -55,6 +55,13 @@ def test_the_bar_drawn_anew_behind_a_dictionary_counts_its_step_where_the_row_wa
     assert (numbers.facts["max_step"], numbers.facts["step"]) == (50, 3)
 
 
+def test_dictionaries_that_came_all_at_once_are_numbered_and_not_given_the_step_of_the_bar() -> None:
+    rows = "".join(f"{{'loss': '0.1', 'reward': '0.{n}'}}\n" for n in (1, 2, 3))
+    numbers = read("".join(f"\r{drawn(n)}" for n in range(31)) + rows)
+    assert [point.step for point in numbers.points] == [1, 2, 3]
+    assert isinstance(numbers.facts["step"], Unknown)
+
+
 def drawn(n: int) -> str:
     return f"{2 * n:3}%|          | {n}/50 [00:10<00:40,  1.0it/s]"
 

@@ -97,6 +97,32 @@ def test_a_row_that_is_glued_to_its_bar_tells_it_too():
     assert [point.step for point in numbers.points] == [13]
 
 
+def held_back(*, upto: int, evaluation: bool = True, end: bool = True) -> str:
+    """A run whose rows came all at once, as a pipe holds them back, with a bar of evaluation within its own bar."""
+    bars = [frame(n, 24, 5 * n) for n in range(13)]
+    aside = [frame(0, 1), frame(1, 1)] if evaluation else []
+    rest = [frame(n, 24, 5 * n) for n in range(12, upto + 1)]
+    rows = "".join(row(1 + 10 / step) + "\n" for step in (3, 6, 9, 12))
+    return "".join([*bars, rows, *aside, *(rest if end else [])])
+
+
+def test_rows_that_came_all_at_once_are_of_no_step_and_the_bar_around_all_others_is_the_training_bar():
+    numbers = read(held_back(upto=24))
+    assert (numbers.facts["step"], numbers.facts["max_step"]) == (24, 24)
+    assert (numbers.facts["loss"], numbers.points) == (1.833, ())
+
+
+def test_where_another_bar_is_drawn_last_rows_that_came_all_at_once_tell_no_step():
+    facts = read(held_back(upto=24, end=False)).facts
+    assert isinstance(facts["step"], Unknown)
+    assert isinstance(facts["max_step"], Unknown)
+
+
+def test_a_bar_as_wide_as_a_wide_terminal_is_read():
+    wide = [f"\r{25 * n:3}%|{'█' * 400}| {n}/4 [00:05<00:05,  5.00s/it]" for n in range(4)]
+    assert read("".join(wide)).facts["step"] == 3
+
+
 def test_one_bar_that_moves_is_taken_for_now_and_not_kept():
     log = "".join(frame(n, 300, 5 * n) for n in range(5))
     numbers = read(log)
