@@ -97,7 +97,7 @@ def made(
 def chosen(places: Sequence[Place], readings: Mapping[str, Reading]) -> Reading | Unknown:
     """The reading of the first place that holds trials, else of the first that is the job's though empty.
 
-    A place that could not be read may be the one that holds them: then nothing is known.
+    Where none holds any, one that could not be read may be the one that does: then nothing is known.
     """
     there = [(place, reading) for place in places if (reading := readings.get(place.path)) is not None]
     for place, reading in there:
@@ -105,6 +105,7 @@ def chosen(places: Sequence[Place], readings: Mapping[str, Reading]) -> Reading 
             return Unknown(Reason.CONFLICT, f"{place.path} holds more jobs than one")
         if _holds(reading):
             return reading
+    for _, reading in there:
         if isinstance(reading.started, Unknown) and not _gone(reading):
             return reading.started
     for place, reading in there:
@@ -135,8 +136,12 @@ def _served(
 ) -> dict[str, FactValue]:
     """The checks of how the model is reached; requests only where the engine has a log of its own."""
     served = serving_facts(reading, logs, terms, times, None if own is None else (own.chunk, own.since))
-    if not isinstance(logs.get("engine"), SideLog):
+    engine, rate = logs.get("engine"), served["posts_rate"]
+    if not isinstance(engine, SideLog):
         served = {name: value for name, value in served.items() if not name.startswith("posts_")}
+    elif engine.first and isinstance(rate, Unknown):
+        # What stands at the end of a log that is new to us is no count since the last sweep.
+        served |= dict.fromkeys(("posts_200", "posts_400"), rate)
     if wanted.bucket != "eval":
         served = {name: value for name, value in served.items() if name not in INFRA}
     return served

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -176,6 +177,16 @@ def test_a_directory_that_can_not_be_read_is_unknown_and_forgets_nothing(tmp_pat
     assert read(login) == []
 
 
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_guess_that_can_not_be_read_hides_nothing_that_was_found(tmp_path: Path, *, readable: bool) -> None:
+    (tmp_path / "exp").mkdir()
+    (tmp_path / "exp" / NAME).symlink_to(NAME)
+    if readable:
+        trials.write(tmp_path, NAME, {"done": 4}, CLOCK)
+    found = sweep(job(tmp_path, experiments=(str(tmp_path / "exp"),))).facts["trials_done"]
+    assert found == 4 if readable else isinstance(found, Unknown) and found.reason == Reason.READ_FAILED
+
+
 def test_a_directory_that_moved_is_looked_for_again(tmp_path: Path) -> None:
     trials.write(tmp_path, NAME, {"done": 4}, CLOCK)
     memo = sweep(job(tmp_path)).memo
@@ -232,13 +243,19 @@ def test_logs_beside_tell_of_the_engine_and_the_upload(tmp_path: Path) -> None:
     (logs / "vllm.log").write_text(post * 3 + engine)
     (logs / "x_pinggy.log").write_text("A tunnel with the same token (abc) is already active\n")
     (tmp_path / "upload.log").write_text("Literal yield: 3/4\nUpload complete (4 rows)\n")
+    for path in logs.iterdir():
+        os.utime(path, (CLOCK - 5, CLOCK - 5))
     found = sweep(job(tmp_path), started=0.0)
     assert (found.facts["infra.pinggy"], found.facts["infra.api_base"], found.facts["infra.vllm"]) == (
         "bad",
         "bad",
         "ok",
     )
-    assert (found.facts["engine_running"], found.facts["posts_200"]) == (3, 3)
+    assert found.facts["engine_running"] == 3
+    first = found.facts["posts_200"]
+    assert isinstance(first, Unknown) and first.reason == Reason.FIRST_SIGHT
+    began = sweep(job(tmp_path), started=CLOCK - 60, last=CLOCK - 120)
+    assert (began.facts["posts_200"], began.facts["posts_rate"]) == (3, 3.0)
     assert (found.facts["literal_yield"], found.facts["uploaded"], found.facts["uploaded_rows"]) == (3, True, 4)
     with (logs / "vllm.log").open("a") as stream:
         stream.write(post * 2)
