@@ -16,6 +16,7 @@ from sweeprules.collectors.metrics.engine import Engine, engine_facts, read_engi
 from sweeprules.collectors.metrics.numbers import Numbers
 from sweeprules.collectors.metrics.points import Json, Series
 from sweeprules.collectors.metrics.rungs import bringup_rung
+from sweeprules.collectors.metrics.sought import is_all
 from sweeprules.collectors.prior import LogMemo
 from sweeprules.collectors.rundirs import in_log
 from sweeprules.collectors.settings import said_total
@@ -102,7 +103,7 @@ def told(printed: Printed, bucket: str, aliases: Aliases) -> Told | None:
     found, series, after = read(printed, chunk, aliases, memo)
     directory = in_log(chunk, memo.get(_DIRECTORY, "")) if bucket in TRAINED else ""
     if bucket in TRAINED:
-        after = {**after, _DIRECTORY: directory, _LINES: _lines_whole(printed, memo)}
+        after = {**after, _DIRECTORY: directory}
     sources = {name: source(observation, found.quotes.get(name, "")) for name in found.facts}
     setting = rl.settings_of(found.memo) if bucket == "rl" else {}
     return Told(found.facts, MappingProxyType(sources), series, MappingProxyType(after), directory, setting)
@@ -158,22 +159,34 @@ _Read = tuple[Numbers, Series | None, Mapping[str, Json]]
 
 
 def _rl(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:
-    whole, near, lines = printed.after.from_start, printed.where.stat.mtime, _lines_whole(printed, memo)
-    found = rl.read_rl(
-        chunk, aliases, printed.zone, memo.get("rl"), whole=whole, lines=lines, checkpoint=printed.checkpoint, near=near
-    )
+    whole, lines = printed.after.from_start, _lines_whole(printed, memo)
+    found = _read_rl(printed, chunk, aliases, memo, lines=lines)
+    if lines and not _is_all(printed, rl.source_of(found.memo)):
+        lines, found = False, _read_rl(printed, chunk, aliases, memo, lines=False)
     facts = dict(found.facts)
     stepped = bool(found.points) or rl.has_stepped(found.memo)
     facts["bringup_rung"] = bringup_rung(printed.after.lines, printed.patterns, whole=whole, stepped=stepped)
     found = replace(found, facts=MappingProxyType(facts))
-    return found, rl.series_of(found.memo) if found.points or whole else None, {"rl": found.memo}
+    return found, rl.series_of(found.memo) if found.points or whole else None, {"rl": found.memo, _LINES: lines}
+
+
+def _read_rl(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any], *, lines: bool) -> Numbers:
+    whole, near = printed.after.from_start, printed.where.stat.mtime
+    before, checkpoint = memo.get("rl"), printed.checkpoint
+    return rl.read_rl(chunk, aliases, printed.zone, before, whole=whole, lines=lines, checkpoint=checkpoint, near=near)
+
+
+def _is_all(printed: Printed, source: str) -> bool:
+    """False where a search brought only some of the lines that a run prints of its steps."""
+    older = printed.older
+    return printed.after.from_start or older is None or is_all(source, older.observation.argv)
 
 
 def _sft(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:
     whole, lines, total = printed.after.from_start, _lines_whole(printed, memo), said_total(printed.command)
     found = sft.read_sft(chunk, aliases, printed.zone, memo.get("sft"), whole=whole, lines=lines, total=total)
     series = sft.series_of(found.memo)
-    return found, series if series.points or whole else None, {"sft": found.memo}
+    return found, series if series.points or whole else None, {"sft": found.memo, _LINES: lines}
 
 
 def _serving(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:

@@ -106,6 +106,11 @@ def reread(memo: Mapping[str, Any]) -> dict[str, Any]:
     return {**memo, "state": replace(state, **anew).encode(), "series": {}}
 
 
+def source_of(memo: Mapping[str, Any] | None) -> str:
+    """How the run prints its steps: `mirror console row`; empty where no step was read."""
+    return State.decode((memo or {}).get("state") or {}).source
+
+
 def has_stepped(memo: Mapping[str, Any] | None) -> bool:
     """True when the log showed a step that was finished."""
     return State.decode((memo or {}).get("state") or {}).stepped

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 _DIRECTORIES = ("output_dir", "ckpt_path")
 _RL_MARKS = (
     "raining steps",
+    "Training Step Progress",
+    "Training Batches Processed",
     "Resumed training from global_step",
     "complete checkpoint state from",
     "saved checkpoint for",
@@ -24,7 +26,8 @@ _MIRROR = ("WANDB_MIRROR",)
 _CONSOLE = ("': ",)
 """Every line of a dictionary that is printed over many: the one that names the step alone tells nothing."""
 _ROWS = ("'reward':", "step=", "step:", " iteration ")
-_USUAL = (*_MIRROR, _ROWS[0])
+_FAMILIES = ("{'", "'trainer/", "'policy/", "'reward/", "'loss/", "'generate/", "'async/", "'timing/", "'tis/")
+_USUAL = (*_MIRROR, _ROWS[0], *_FAMILIES)
 """Of a log whose end holds no step: what is common in other lines too would leave no room for the steps."""
 _OF_SOURCE = {"mirror": _MIRROR, "console": _CONSOLE, "row": _ROWS}
 _SFT = (
@@ -54,3 +57,9 @@ def literals(bucket: str, memo: Mapping[str, Any]) -> tuple[str, ...]:
     state: Mapping[str, Any] = (memo.get("rl") or {}).get("state") or {}
     own = _OF_SOURCE.get(state.get("source", ""), _USUAL)
     return (*own, *_RL_MARKS)
+
+
+def is_all(source: str, asked: Collection[str]) -> bool:
+    """True when a search for these literals finds every line of the steps of an RL run that prints them this way."""
+    own = _OF_SOURCE.get(source)
+    return own is not None and set(own) <= set(asked)

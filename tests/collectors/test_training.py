@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sweeprules.collectors.logs.facts import FIRST_SIGHT, FoundLog, Tail, log_facts, window
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.older import older_commands, older_read, was_looked_through
-from sweeprules.collectors.metrics.sought import literals
+from sweeprules.collectors.metrics.sought import is_all, literals
 from sweeprules.collectors.numbers import Printed, Told, told, with_memos
 from sweeprules.collectors.prior import JobMemo, LogMemo, Prior
 from sweeprules.collectors.rundirs import Place
@@ -28,6 +28,7 @@ from sweeprules.collectors.transport.local import LocalTransport
 from sweeprules.engine.facts import FactValue, Ref, Subject
 from sweeprules.engine.observation import Failure, Observation
 from sweeprules.engine.site import ClusterRecord, Reach
+from tests.collectors.metrics import rl_logs
 from tests.collectors.slurm.fake import observation
 
 UTC = ZoneInfo("UTC")
@@ -66,12 +67,32 @@ def sft_log(first: int, last: int, noise: int) -> str:
     return "".join(lines)
 
 
+def console_log(first: int, last: int, noise: int) -> str:
+    made = rl_logs.Log(total=300)
+    made.say("Total training steps: 300")
+    lines = made.lines
+    for step in range(first, last + 1):
+        made.console(
+            step, {"policy/raw_grad_norm": step / 100, "reward/avg_raw_reward": 0.5, "trainer/global_step": step}
+        )
+        lines.append(NOISE * (noise // len(NOISE)))
+    return "\n" + "".join(lines)
+
+
+def row_log(first: int, last: int, noise: int) -> str:
+    lines = ["Total training steps: 300\n\n"]
+    for step in range(first, last + 1):
+        lines.append(f"{{'loss': '0.1', 'reward/avg_raw_reward': '0.5', 'reward': '0.5', 'global_step': '{step}'}}\n")
+        lines.append(NOISE * (noise // len(NOISE)))
+    return "".join(lines)
+
+
 class Log:
     """A log that grows, swept as a cluster's is: its end, then perhaps what stands before it."""
 
-    def __init__(self, path: Path, bucket: str) -> None:
+    def __init__(self, path: Path, kind: str) -> None:
         self.path = path
-        self.bucket = bucket
+        self.bucket = kind.partition("-")[0]
         self.memo: LogMemo | None = None
 
     def grow(self, text: str) -> None:
@@ -124,7 +145,17 @@ def steps(found: Told) -> list[int]:
     return [point.step for point in found.series.points]
 
 
-LOGS = {"rl": rl_log, "sft": sft_log}
+def points(found: Told) -> list[tuple[int, int, dict[str, FactValue]]]:
+    assert found.series is not None
+    return [(point.step, point.attempt, dict(point.values)) for point in found.series.points]
+
+
+LOGS = {"rl": rl_log, "rl-console": console_log, "rl-row": row_log, "sft": sft_log}
+
+
+def more(kind: str, first: int, last: int, noise: int) -> str:
+    """What a log prints later, without its beginning."""
+    return LOGS[kind](first, last, noise).split("\n", 1 if kind == "sft" else 2)[-1]
 
 
 @pytest.mark.parametrize("bucket", LOGS)
@@ -133,12 +164,13 @@ def test_a_window_is_full_at_first_sight(tmp_path: Path, bucket: str) -> None:
     log.grow(LOGS[bucket](1, 12, 200_000))
     found, asked = log.sweep()
     assert steps(found) == list(range(1, 13)) and asked == 1
-    assert found.facts["max_step"] == (300 if bucket == "rl" else 900)
-    assert found.series is not None and found.series.whole
-    log.grow(LOGS[bucket](13, 13, 0))
+    assert found.facts["max_step"] == (900 if bucket == "sft" else 300)
+    # Of other forms not all that may hold a step was looked for, since the end shows none: more may be there.
+    assert found.series is not None and found.series.whole is (bucket in ("rl", "sft"))
+    log.grow(more(bucket, 13, 13, 0))
     later, again = log.sweep()
     assert steps(later) == list(range(1, 14)) and again == 0
-    assert later.series is not None and later.series.whole
+    assert later.series is not None and later.series.whole is found.series.whole
 
 
 @pytest.mark.parametrize("bucket", LOGS)
@@ -149,7 +181,7 @@ def test_a_log_that_waited_for_its_turn_is_read_from_further_back_in_the_next_sw
     log.grow(LOGS[bucket](1, 12, 40_000))
     first, _ = log.sweep(second=False)
     assert 0 < len(steps(first)) < 4
-    log.grow(LOGS[bucket](13, 13, 0).partition("\n")[2])
+    log.grow(more(bucket, 13, 13, 0))
     second, asked = log.sweep()
     assert steps(second) == list(range(1, 14)) and asked == 1
     assert second.facts["step"] == 13
@@ -166,13 +198,13 @@ def test_however_a_log_grows_the_same_steps_are_known_as_by_reading_all_of_it(
     folder = tmp_path_factory.mktemp("log")
     log, last = Log(folder / "x.out", bucket), 0
     log.grow(LOGS[bucket](1, 0, 0))
-    for more, noise, second in [*growth, (1, 0, True)]:
-        log.grow(LOGS[bucket](last + 1, last + more, noise).split("\n", 2 if bucket == "rl" else 1)[-1])
-        last += more
+    for grown, noise, second in [*growth, (1, 0, True)]:
+        log.grow(more(bucket, last + 1, last + grown, noise))
+        last += grown
         found, _ = log.sweep(second=second, reach=64)
     whole = Log(folder / "x.out", bucket)
     all_of_it = replace(whole.printed(), tail=Tail(0, observation(("tail",), (folder / "x.out").read_bytes())))
-    assert steps(found) == steps(whole.told(replace(all_of_it, after=replace(all_of_it.after, from_start=True))))
+    assert points(found) == points(whole.told(replace(all_of_it, after=replace(all_of_it.after, from_start=True))))
 
 
 def test_a_log_is_looked_through_when_its_end_shows_nothing_at_all(tmp_path: Path) -> None:
@@ -209,6 +241,9 @@ def test_what_is_looked_for_is_how_the_run_prints_its_steps() -> None:
     assert "WANDB_MIRROR" in literals("rl", memo("mirror")) and "': " not in literals("rl", memo("mirror"))
     assert "': " in literals("rl", memo("console"))
     assert "step=" in literals("rl", memo("row")) and "step=" not in literals("rl", {})
+    assert is_all("mirror", literals("rl", {})) and not is_all("", literals("rl", {}))
+    assert [is_all(source, literals("rl", {})) for source in ("console", "row")] == [False, False]
+    assert all(is_all(source, literals("rl", memo(source))) for source in ("mirror", "console", "row"))
     assert "'loss':" in literals("sft", {})
     assert literals("datagen", {}) == ()
 
