@@ -73,7 +73,7 @@ def read_sft(
     """
     state = _decode(before)
     rows = last_rows(chunk, MOST)
-    state = _said(chunk, rows, state, total)
+    state = _said(chunk, rows, state, total, whole=whole)
     drawn = trainbar.own(chunk, list(trainbar.frames(chunk, state.total))) if state.total is not None else []
     if not (rows or drawn or state.total_source == "banner" or state.row is not None or state.step is not None):
         return Numbers()
@@ -99,7 +99,7 @@ def series_of(memo: Mapping[str, Any]) -> Series:
 # ---------------------------------------------------------------- totals and steps
 
 
-def _said(chunk: Chunk, rows: Sequence[Row], state: _State, total: int | None) -> _State:
+def _said(chunk: Chunk, rows: Sequence[Row], state: _State, total: int | None, *, whole: bool) -> _State:
     """With what the trainer said once, and with the total by the best source there is."""
     said, resumed, saved = banner_total(chunk), resumed_at(chunk), saved_at(chunk)
     if resumed is not None:
@@ -115,7 +115,9 @@ def _said(chunk: Chunk, rows: Sequence[Row], state: _State, total: int | None) -
     found = _total_by_rows(chunk, rows)
     if found is not None:
         return replace(state, total=found, total_source="bar")
-    passing = trainbar.moving(chunk, printed=bool(rows)) if state.total is None else None
+    # In the end of a log alone, a bar without rows may be that of a long evaluation.
+    asked = state.total is None and (whole or bool(rows))
+    passing = trainbar.moving(chunk, printed=bool(rows)) if asked else None
     # Until a row is printed beside it, the bar may yet turn out to be one of preparing the data.
     return state if passing is None else replace(state, total=passing, total_source="bar", provisional=True)
 

@@ -123,6 +123,14 @@ def test_a_bar_as_wide_as_a_wide_terminal_is_read():
     assert read("".join(wide)).facts["step"] == 3
 
 
+def test_in_the_end_of_a_log_alone_a_bar_without_rows_is_not_taken_for_the_training_bar():
+    log = "\n" + "".join(frame(n, 1250, 2 * n) for n in range(300, 900))
+    assert read(log, whole=False).facts == {}
+    first = read(BANNERS["bare"].format(916) + training(916, 100))
+    facts = read(log, first.memo, start=1 << 20, whole=False).facts
+    assert (facts["step"], facts["max_step"]) == (100, 916)
+
+
 def test_one_bar_that_moves_is_taken_for_now_and_not_kept():
     log = "".join(frame(n, 300, 5 * n) for n in range(5))
     numbers = read(log)
