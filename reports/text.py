@@ -150,14 +150,14 @@ def _to_do(document: Data) -> Iterator[Text | Table]:
         grid.add_row(
             Text(f"  {action['name']}"),
             Text(action["status"], style="yellow" if action["status"] == "blocked" else ""),
-            Text(f"{label}" + _document(row)),
+            Text(f"{label}" + _document(row, str(action["status"]))),
         )
     yield grid
 
 
-def _document(row: Data | None) -> str:
+def _document(row: Data | None, status: str) -> str:
     if row is None:
-        return ""
+        return "; no page was chosen for it, explain says why" if status == "blocked" else ""
     blocked = f"; blocked by {', '.join(one_line(b, 80) for b in row['blocked_by'])}" if row["blocked_by"] else ""
     return f" → {row['template']}{blocked} ({row['path']})"
 
