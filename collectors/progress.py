@@ -219,10 +219,13 @@ def _marker(known: Mapping[str, str]) -> str:
         shown = [*main, *(["buffer"] if "buffer" in there else [])]
     else:
         shown = sorted(there)
-    words = [
-        f"{name} {there[name]}" if not name.endswith("#") else f"{name[:-1]} {there[name]} lines" for name in shown
-    ]
-    return ", ".join(words)[:200] or NONE_YET
+    return ", ".join(_worded(name, there[name]) for name in shown)[:200] or NONE_YET
+
+
+def _worded(name: str, value: str) -> str:
+    if not name.endswith("#"):
+        return f"{name} {value}"
+    return f"{name[:-1]} {value} {'line' if value == '1' else 'lines'}"
 
 
 def _number(value: FactValue | None) -> float | None:

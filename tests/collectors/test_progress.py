@@ -137,6 +137,10 @@ def test_without_a_step_the_lines_of_progress_tell():
     assert [count for _, _, count in found] == [1, 2, 1, 2]
 
 
+def test_one_line_is_one_line():
+    assert sweeps((0, {"lines.row.count": 1}), patterns=PATTERNS)[0][0] == "row 1 line"
+
+
 def test_lines_that_are_fewer_after_a_log_was_turned_over_are_no_progress():
     found = sweeps((0, {"lines.row.count": 40}), (1, {"lines.row.count": 2}), patterns=PATTERNS)
     assert [count for _, _, count in found] == [1, 2]
