@@ -69,4 +69,6 @@ def _sought(job: Subject, bucket: str, found: Told | None, record: ClusterRecord
         return None
     said = found.directory if found is not None else ""
     some = places(job.facts, said, record, bucket)
+    if not some:
+        return None
     return Sought(job_id, bucket, some, said, float(started) if isinstance(started, int | float) else None)

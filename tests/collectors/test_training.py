@@ -256,4 +256,5 @@ def test_directories_are_looked_into_while_rl_runs_and_once_sft_has_ended() -> N
     assert files("rl", **named)[0].places == (Place("/w/a/b", True),)
     assert files("sft", **named) == ()
     assert files("sft", **named, state="COMPLETED")[0].started == 5.0
+    assert files("rl") == ()
     assert files("rl", **named, state="PENDING") == () == files("eval", **named) == files("rl", cluster="other")
