@@ -3,6 +3,8 @@
 # make bench  speed, as ratios
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
+# The folders of the packages lie at the root, which is what setuptools warns of in every editable installation.
+PIP_INSTALL := PYTHONWARNINGS='ignore:Editable installation' $(BIN)/pip install -q --disable-pip-version-check
 PACKAGES := engine collectors handoffs store reports cli
 
 .PHONY: demo test lint typecheck imports unit deep bench clean
@@ -33,7 +35,7 @@ deep: .venv/dev
 	$(BIN)/python -m pytest -m deep $(PYTEST_ARGS)
 
 bench: .venv/dev
-	$(BIN)/pip install -q -e '.[bench]'
+	@$(PIP_INSTALL) -e '.[bench]'
 	$(BIN)/python -m bench
 
 .venv/bin/python:
@@ -42,11 +44,11 @@ bench: .venv/dev
 	@$(BIN)/pip install -q --disable-pip-version-check -U 'pip>=24'
 
 .venv/demo: pyproject.toml | .venv/bin/python
-	$(BIN)/pip install -q --disable-pip-version-check -e .
+	@$(PIP_INSTALL) -e .
 	@touch $@
 
 .venv/dev: pyproject.toml | .venv/bin/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+	@$(PIP_INSTALL) -e '.[dev]'
 	@touch $@ .venv/demo
 
 clean:
