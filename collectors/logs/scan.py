@@ -205,7 +205,8 @@ def bar_clock(text: bytes, low: int, high: int) -> float | None:
     """Seconds that a progress bar says it has run: the bar of this line, or the one that the line was printed over."""
     own = text[low : min(high, low + MAX_LINE)]
     found = list(_BAR_CLOCK.finditer(own)) or list(_RICH_CLOCK.finditer(own.rstrip()))
-    found = found or list(_BAR_CLOCK.finditer(text, max(0, low - _BEFORE), low))
+    if not found and b"%|" not in own:
+        found = list(_BAR_CLOCK.finditer(text, max(0, low - _BEFORE), low))
     if not found:
         return None
     hours, minutes, seconds = (int(part or 0) for part in found[-1].groups())
