@@ -159,3 +159,37 @@ def test_a_scalar_is_read_as_it_was(worth: str | int | float | bool) -> None:
     assert node is not None
     assert node.items[0].value == worth
     assert type(node.items[0].value) is type(worth)
+
+
+STEPPED = policy(
+    """policy: 1
+title: t
+params:
+  window: {default: 3, unit: steps, why: short}
+  points: {default: 2, unit: points, why: few}
+  twice: {default: 2, why: much}
+features:
+  grad_ratio: {series: grad_norm, is: ratio_to_mean, window: $window, min_points: $points}
+rules:
+  - {id: grad, on: step, when: {all: [{job.state: RUNNING}, {grad_ratio: {gt: $twice}}]}, then: {flag: rl-collapse}}
+  - {id: ask, on: job, when: {flagged: rl-collapse}, then: {action: agent-log, args: {topic: collapse}}}
+exemptions:
+  - {id: probe, when: {name: {contains: zclip}}, flags: [rl-collapse], as: rl-collapse-ablation, say: "x", why: "it"}
+"""
+)
+
+
+@pytest.mark.parametrize(("name", "flag"), [("rl__x", "rl-collapse"), ("rl__zclip", "rl-collapse-ablation")])
+def test_steps_are_written_as_those_of_the_job_around_them(name: str, flag: str) -> None:
+    steps = {Ref("step", f"a:1#{n}"): norm for n, norm in enumerate((0.3, 0.31, 0.3, 1.4), start=40)}
+    facts = {**FACTS, "name": name}
+    job = Subject(JOB, facts, {}, {"cluster": Relation((CLUSTER,)), "steps": Relation(tuple(steps))})
+    of_job = {"job": Relation((JOB,))}
+    told = [Subject(ref, {"step": int(ref.key[-2:]), "grad_norm": norm}, {}, of_job) for ref, norm in steps.items()]
+    seen = World({one.ref: one for one in (job, Subject(CLUSTER, {"name": "a", "queue": "ok"}), *told)})
+    verdict = judge(STEPPED, seen, catalogue())[JOB]
+    assert [one.name for one in verdict.flags] == [flag]
+    assert [one.name for one in verdict.actions] == ["agent-log"]
+    text = rule_test("it", seen, JOB, verdict, STEPPED, catalogue())
+    (test,) = read_rule_tests(STEPPED, catalogue(), {"rules/w.test.yaml": text})
+    assert run_rule_test(test, STEPPED, catalogue()).status == "passed", text
