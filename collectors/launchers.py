@@ -26,6 +26,8 @@ _JOB_LOG = re.compile(r"[_.\-]\d+(?:_\d+)?\.(?:out|err)\Z")
 _TEXT_LOG = re.compile(r"\.(?:log|out|txt|err)\Z")
 _SUBMITTED = re.compile(r"\bSubmitted batch job (\d+)\b")
 _REFUSED = "Batch job submission failed"
+_LOST = re.compile(r"\bsbatch: error: .*(?:timed out|unable to contact|zero bytes|connection refused)", re.IGNORECASE)
+"""A submission that lost contact, in lines that do not say that it failed; nothing tells whether it was accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,10 @@ def _log(path: str, observation: Observation, stats: Stats, since: float) -> Lau
 
 
 def refusals(launchers: Launchers, record: ClusterRecord, zone: ZoneInfo) -> FactValue:
-    """`submit_refusals`: {text, time, log}, newest last; absent when the record names no log directory."""
+    """`submit_refusals`: {text, time, log}, newest last, with those that lost contact and were perhaps accepted.
+
+    Absent when the record names no log directory.
+    """
     if not launchers.asked:
         return ABSENT
     if launchers.why and not launchers.logs:
@@ -118,7 +123,7 @@ def refusals(launchers: Launchers, record: ClusterRecord, zone: ZoneInfo) -> Fac
 def _refused(log: LauncherLog, texts: Sequence[str], zone: ZoneInfo) -> Iterable[Value]:
     """A line without a time of its own counts at the file's last write: no earlier time is known of it."""
     for line in log.lines:
-        if any(text in line.text for text in texts):
+        if any(text in line.text for text in texts) or _LOST.search(line.text):
             moment = printed_time(line.text, zone)
             record: Mapping[str, Value] = {
                 "text": line.text[:300],
