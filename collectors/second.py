@@ -45,10 +45,11 @@ def look_closer(
         readers["workers"] = _workers(gathered, jobs)
     if wanted:
         readers["results"] = _results(gathered, wanted)
-    if training.lacks:
-        readers["older"] = _older(training)
     if training.files:
         readers["files"] = _files(gathered, training)
+    if training.lacks:
+        # The searches take longest: what is asked in the same call comes before them.
+        readers["older"] = _older(training)
     if not readers:
         return gathered
     updates, observed = run(session.ask, readers)
