@@ -14,7 +14,8 @@ def pace(facts: Mapping[str, FactValue]) -> list[str]:
     marker = facts.get("progress_marker")
     if facts.get("state") != "RUNNING" or marker is None or isinstance(marker, Absent):
         return []
-    return ["", "Progress", *(f"  {one_line(line, 300)}" for line in _lines(marker, facts))]
+    first, *more = _lines(marker, facts)
+    return ["", f"Progress: {one_line(first, 300)}", *(f"  {one_line(line, 300)}" for line in more)]
 
 
 def _lines(marker: FactValue, facts: Mapping[str, FactValue]) -> Iterator[str]:
