@@ -16,7 +16,8 @@ from tests.rules.shipped import catalogue, policy
 _LATER = """
     wrong-kubeconfig exemption-expired deep-probe-due probe-kill submit-uncertain
     preempted write-path-violation rl-grad-warning rl-nan no-learning-signal reward-dead rl-complete rl-overshoot
-    eval-negative-delta iris-zero-pods iris-gone iris-unconfirmed inode-over-soft inode-near-hard cleanup-incomplete tree-drift snapshot-cap
+    eval-negative-delta iris-zero-pods iris-gone iris-unconfirmed inode-over-soft inode-near-hard cleanup-incomplete
+    tree-drift snapshot-cap
     snapshot-per-launch sandbox-pressure fk-conflict
 """
 LATER = frozenset(_LATER.split())
