@@ -1,6 +1,6 @@
 """Kinds of failure that people reported in public, each with its nearest trap: 50 of each, none like another.
 
-Here are those that a log's words decide; what numbers of training decide is no matter of these generators.
+Here are those that a log's words decide; what numbers of training and submissions decide is in `test_training`.
 """
 
 from __future__ import annotations
