@@ -208,6 +208,15 @@ def _serving(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str
     return Numbers(MappingProxyType(facts), quotes=MappingProxyType(quotes)), None, after
 
 
+def _evaluation(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:
+    """What `_serving` tells. A log of its own that names no upload says nothing of one: it may run elsewhere."""
+    found, series, after = _serving(printed, chunk, aliases, memo)
+    if found.facts.get("uploaded") is not False or "uploaded" in after["upload"]:
+        return found, series, after
+    silent = Unknown(Reason.NOT_READ, "its own log says nothing of an upload")
+    return replace(found, facts=MappingProxyType({**found.facts, "uploaded": silent})), series, after
+
+
 def _posts(printed: Printed, chunk: Chunk, *, gap: bool) -> dict[str, FactValue]:
     """Requests since the last sweep; at first sight there is no moment to count from."""
     kept = printed.kept
@@ -219,7 +228,7 @@ def _posts(printed: Printed, chunk: Chunk, *, gap: bool) -> dict[str, FactValue]
     return post_facts(read_posts(chunk, kept.offset), seconds)
 
 
-_READERS = {"rl": _rl, "sft": _sft, "datagen": _serving, "eval": _serving}
+_READERS = {"rl": _rl, "sft": _sft, "datagen": _serving, "eval": _evaluation}
 
 
 def aliases_of(metrics: Mapping[str, Any]) -> Aliases:
