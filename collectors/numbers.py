@@ -211,7 +211,8 @@ def _serving(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str
 def _evaluation(printed: Printed, chunk: Chunk, aliases: Aliases, memo: Mapping[str, Any]) -> _Read:
     """What `_serving` tells. A log of its own that names no upload says nothing of one: it may run elsewhere."""
     found, series, after = _serving(printed, chunk, aliases, memo)
-    if found.facts.get("uploaded") is not False or "uploaded" in after["upload"]:
+    said = after["upload"]
+    if found.facts.get("uploaded") is not False or (isinstance(said, Mapping) and "uploaded" in said):
         return found, series, after
     silent = Unknown(Reason.NOT_READ, "its own log says nothing of an upload")
     return replace(found, facts=MappingProxyType({**found.facts, "uploaded": silent})), series, after
