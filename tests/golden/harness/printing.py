@@ -1,6 +1,7 @@
 """Lines as trainers print them, from a compact word on each number: `grad_norm: "0.3x11 1.4"`.
 
     rl:  {step: 30..41, of: 300, every: 5m, grad_norm: "0.3x11 1.4", entropy: "0.50x11 0.30"}   mirror lines and a bar
+         zone: Europe/Oslo   is that of the clock; UTC without it
          noise: 200000   prints that many bytes of other lines behind each step
     sft: {step: 100..120, of: 916, every: 20s, loss: "1.2", grad_norm: "0.4"}                   rows and tqdm frames
 
@@ -12,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from tests.golden.harness.scenario import span
 
@@ -29,7 +31,7 @@ KEYS = {
 }
 """How SkyRL's trainers call a number."""
 _PREFIX = "\x1b[36m(skyrl_entrypoint pid=9077)\x1b[0m "
-_TERMS = {"step", "of", "every", "resumed", "ago", "noise"}
+_TERMS = {"step", "of", "every", "resumed", "ago", "noise", "zone"}
 _NOISE = f"{_PREFIX}rollout worker 7: finished a trajectory of 8121 tokens, 43 of 64 wait for the buffer\n"
 
 
@@ -48,7 +50,7 @@ def _rl(given: Mapping[str, Any], at: float) -> Iterator[str]:
     if "resumed" in given:
         yield f"{_PREFIX}Successfully loaded complete checkpoint state from global_step_{given['resumed']}\n"
     for index, step in enumerate(steps):
-        moment = _stamp(at - every * (len(steps) - 1 - index))
+        moment = _stamp(at - every * (len(steps) - 1 - index), given.get("zone", "UTC"))
         metrics = [f'"{KEYS[name]}": {_json(values[index])}' for name, values in found.items() if values[index] != "-"]
         body = ", ".join(sorted([*metrics, f'"trainer/global_step": {step}']))
         line = f"{moment} | INFO | trainer:log:88 - WANDB_MIRROR kind=train step={step} metrics={{{body}}}"
@@ -98,5 +100,5 @@ def _json(value: str) -> str:
     return "NaN" if value == "nan" else value
 
 
-def _stamp(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def _stamp(at: float, zone: str = "UTC") -> str:
+    return datetime.fromtimestamp(at, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S")
