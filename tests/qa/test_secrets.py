@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeprules.collectors.transport.allow import CommandRefused, check_extra
+from sweeprules.collectors.transport.allow import CommandRefusedError, check_extra
 from sweeprules.collectors.transport.risk import secret_risk
 from sweeprules.engine.site import BrokenRecord
 from sweeprules.store.record import read_record
@@ -24,7 +24,7 @@ def refusal(argv: tuple[str, ...], bans: frozenset[str]) -> str | None:
     """Why a command may not be sent."""
     try:
         check_extra(argv, bans)
-    except CommandRefused as refused:
+    except CommandRefusedError as refused:
         return str(refused)
     return None
 
