@@ -35,9 +35,14 @@ def chunk_groups(rows: Sequence[Row]) -> list[list[Row]]:
     Chunks that the report has in one row are taken apart again, each with what was read of it.
     """
     apart = [chunk for row in rows for chunk in _chunks_of(row)]
-    return _grouped(
-        apart, lambda row: (row.entry["cluster"], str(row.get("user")), base_name(row.entry["name"])), _is_chunk
-    )
+    return _grouped(apart, _launch, lambda row: bool(_chunk_of(row.job)))
+
+
+def _launch(row: Row) -> tuple[str, ...]:
+    """What the chunks of one data generation have in common; of one that is an array, also the array."""
+    name = row.entry["name"]
+    array = "" if _CHUNK.search(name) else str(row.get("array_id"))
+    return row.entry["cluster"], str(row.get("user")), base_name(name), array
 
 
 def eval_groups(rows: Sequence[Row]) -> list[list[Row]]:
@@ -59,9 +64,12 @@ def _chunks_of(row: Row) -> list[Row]:
 
 
 def _chunk_of(job: Subject) -> str:
-    name = job.get("name")
+    """The number of a chunk by its name, else by its place in an array; empty for a job that is no chunk."""
+    name, index = job.get("name"), job.get("array_index")
     found = _CHUNK.search(name) if isinstance(name, str) else None
-    return found.group(1) if found else ""
+    if found is not None:
+        return found.group(1)
+    return str(index) if isinstance(index, int) and isinstance(job.get("array_id"), str) else ""
 
 
 def _of_link(row: Row, link: Subject) -> Row:
@@ -77,10 +85,6 @@ def _of_link(row: Row, link: Subject) -> Row:
         "health": "ok",
     }
     return Row(entry, link, (link,), row.run)
-
-
-def _is_chunk(row: Row) -> bool:
-    return _CHUNK.search(row.entry["name"]) is not None
 
 
 def _grouped(
@@ -106,7 +110,7 @@ def datagen_row(group: Sequence[Row]) -> list[str]:
     values = {"chunks": done, "trials": trials, "avg_turns": turns, "Mean": mean, "exc%": share}
     behind = next_link(first) if len(group) == 1 else ""
     trend = said([*_chunk_head(group), _fresh(started), bringup(first), behind, *tail(first, values)])
-    name = base_name(first.entry["name"]) if len(group) > 1 or _is_chunk(first) else first.entry["name"]
+    name = base_name(first.entry["name"]) if len(group) > 1 or _chunk_of(first.job) else first.entry["name"]
     return [
         job_cell(first, name=name, extra=tracker_row(first)),
         pair(done, total),
@@ -130,7 +134,7 @@ def tracker_row(row: Row) -> str:
 def _chunk_head(group: Sequence[Row]) -> Iterator[str]:
     """`chunks 8, 9 live`, with the ids and states of those that the row does not name, and the flags of all."""
     if len(group) == 1:
-        number_of = _chunk(group[0])
+        number_of = _chunk_of(group[0].job)
         yield from ([f"chunk {number_of}"] if number_of else [])
         yield from head(group[0])
         return
@@ -150,14 +154,9 @@ def _silence(row: Row) -> float:
     return float("inf") if seconds is None else seconds
 
 
-def _chunk(row: Row) -> str:
-    found = _CHUNK.search(row.entry["name"])
-    return found.group(1) if found else ""
-
-
 def _listed(rows: Sequence[Row]) -> str:
-    ordered = sorted(rows, key=lambda row: (int(_chunk(row)[:18] or 0), row.entry["job_id"]))
-    shown = [f"{_chunk(row)} ({one_line(row.entry['job_id'], 40)})" for row in ordered[:_MOST_CHUNKS]]
+    ordered = sorted(rows, key=lambda row: (int(_chunk_of(row.job)[:18] or 0), row.entry["job_id"]))
+    shown = [f"{_chunk_of(row.job)} ({one_line(row.entry['job_id'], 40)})" for row in ordered[:_MOST_CHUNKS]]
     more = f" and {len(ordered) - len(shown)} more" if len(ordered) > len(shown) else ""
     return ", ".join(shown) + more
 

@@ -69,6 +69,17 @@ def test_chunks_of_other_users_and_clusters_are_other_runs() -> None:
     assert len(table["rows"]) == 4
 
 
+def test_the_tasks_of_an_array_are_the_chunks_of_its_run() -> None:
+    def task(index: int, done: int, array: str = "7") -> Subject:
+        return job(
+            f"a:{array}_{index}", "datagen__x", array_id=array, array_index=index, trials_done=done, avg_turns=4.0
+        )
+
+    runs = [task(1, 50), task(2, 31), task(1, 9, array="8")]
+    (table,) = build(world_of(runs, [verdict(run, "datagen") for run in runs]))["tables"]
+    assert [row[2] for row in table["rows"]] == ["81", "9"]
+
+
 def test_a_tracker_row_stands_beside_the_run() -> None:
     row = Subject(Ref("tracker_row", "t"), {"row_key": "leetcode"})
     assert shown(related(job("a:1", "datagen__x"), tracker_row=row.ref), "datagen", row)["Run"] == (
