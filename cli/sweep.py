@@ -159,15 +159,17 @@ def look(start: Start) -> Looked:
     records, kept_out = _sort_records(start)
     sessions = Sessions(records, start.connect, gathering.budget(start.deadline))
     try:
-        seen = [*_gather(start, records, sessions, prior), *kept_out]
-        first = _world(start, seen, prior)
+        # What is asked of a recording, and made of its answers, starts from the state that it was made from.
+        from_state = prior.with_recorded(start.priors)
+        seen = [*_gather(start, records, sessions, from_state), *kept_out]
+        first = _world(start, seen, from_state)
         policy = start.loaded.policy
         suspects = worlds.suspects_by_cluster(policy, first.world)
-        sought = wanted(first.world, first.kinds.buckets, first.kinds.flavours, start.loaded, prior)
+        sought = wanted(first.world, first.kinds.buckets, first.kinds.flavours, start.loaded, from_state)
         lacking = runs.lacking(records, first.world, first.kinds.buckets, first.printed, first.joined.told, policy)
         closer = _look_closer(start, sessions, seen, suspects, sought, lacking)
         # Where the second stage brought nothing, the first world stands.
-        last = first if all(map(operator.is_, closer, seen)) else _world(start, closer, prior)
+        last = first if all(map(operator.is_, closer, seen)) else _world(start, closer, from_state)
     finally:
         sessions.close()
     _, told, left, learned = last.joined
@@ -230,7 +232,7 @@ def _blocked_head(record: BrokenRecord) -> ClusterHead:
 def _gather(start: Start, records: list[ClusterRecord], sessions: Sessions, prior: Prior) -> list[_Seen]:
     def one(record: ClusterRecord) -> tuple[Gathered, Normalised]:
         nonce = start.nonces.get(record.name, start.nonce)
-        gathered = gather_first(record, sessions[record.name], start.priors.get(record.name, prior), start.now, nonce)
+        gathered = gather_first(record, sessions[record.name], prior, start.now, nonce)
         return gathered, normalise(gathered, start.loaded.policy.patterns)
 
     done, failed = side_by_side(records, one, sessions.deadline, "gathered")

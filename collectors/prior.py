@@ -120,6 +120,23 @@ class Prior:
         """Its jobs by id."""
         return {memo.job_id: memo for memo in self.jobs.values() if memo.cluster == cluster}
 
+    def with_recorded(self, recorded: Mapping[str, Prior]) -> Prior:
+        """This state, of each cluster that repeats a recording the one which that recording was made from."""
+        if not recorded:
+            return self
+        kept = {key: memo for key, memo in self.jobs.items() if memo.cluster not in recorded}
+        told = {memo.key: memo for name, one in recorded.items() for memo in one.of_cluster(name).values()}
+        edges = {edge for edge in self.edges if edge[0].partition(":")[0] not in recorded}
+        return replace(
+            self,
+            jobs={**kept, **told},
+            clusters={
+                **{name: memo for name, memo in self.clusters.items() if name not in recorded},
+                **{name: one.clusters[name] for name, one in recorded.items() if name in one.clusters},
+            },
+            edges=frozenset(edges.union(*(one.edges for one in recorded.values()))),
+        )
+
     def to_data(self) -> dict[str, Any]:
         """JSON-ready; `from_data` gives an equal value back."""
         return {

@@ -86,7 +86,10 @@ def test_json(site: Path, sweeprules: Sweeprules) -> None:
 
 def test_verbose_names_the_rules_that_read_only_what_is_read_later(site: Path, sweeprules: Sweeprules) -> None:
     text = "policy: 1\nrules:\n"
-    for name, when in (("later", "{pass_rate: 0}"), ("now", "{all: [{state: FAILED}, {pass_rate: 0}]}")):
+    for name, when in (
+        ("later", "{artifact_on_hub: true}"),
+        ("now", "{all: [{state: FAILED}, {artifact_on_hub: true}]}"),
+    ):
         text += f"  - {{id: our.{name}, on: job, when: {when}, then: {{flag: failure}}}}\n"
     (site / "rules/later.yaml").write_text(text)
     lines = [line for line in sweeprules("validate", "--verbose").out.splitlines() if "later release" in line]

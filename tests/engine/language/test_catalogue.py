@@ -24,7 +24,7 @@ def test_fields_have_type_unit_words_and_range() -> None:
     assert job.fields["links"].fields["ended"] == "time"
     assert job.fields["tags"].settable
     assert not job.fields["state"].settable
-    assert job.fields["trials_done"].feeds == 3
+    assert job.fields["trials_done"].feeds == 1
 
 
 def test_relations_say_where_they_lead() -> None:
