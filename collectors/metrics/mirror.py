@@ -26,7 +26,7 @@ _PAIR = re.compile(
     r"\s*(?P<q>['\"])(?P<key>[^'\"\n]{1,300})(?P=q)\s*:\s*"
     rf"(?:(?P<w>['\"])(?P<text>[^'\"\n]{{0,1000}})(?P=w)|(?P<bare>{_PLAIN}|{_WORD})|\[[^\[\]{{}}]*\])\s*(?P<end>,|\}}|$)"
 )
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+|\d{1,3}(?:,\d{3})+(?:\.\d+)?)(?:[eE][-+]?\d{1,4})?\Z", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?)(?:[eE][-+]?\d{1,4})?\Z", re.ASCII)
 _NOT_FINITE = frozenset({"nan", "inf", "infinity"})
 _RAY = re.compile(rb"\([A-Za-z_][\w.:<>-]* pid=\d+(?:, ip=[\da-f.:]+)?\)")
 CONSOLE_LINES = 400
@@ -106,7 +106,7 @@ def pairs(text: str) -> dict[str, Any] | None:
     found: dict[str, Any] = {}
     at = 1
     while (pair := _PAIR.match(text, at)) is not None:
-        if pair["end"] == "" or not pair["key"]:
+        if pair["end"] == "" or not pair["key"] or pair["key"] in found:
             return None
         found[pair["key"]] = pair["text"] if pair["text"] is not None else pair["bare"]
         at = pair.end()

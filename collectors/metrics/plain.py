@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from sweeprules.collectors.logs.lines import Chunk
@@ -16,7 +17,7 @@ from sweeprules.collectors.metrics.mirror import MIRROR, Record, number, parse
 _AFTER = 1 << 15
 """Bytes before a dictionary in which the bar that counts its step is looked for."""
 _REWARD = b"'reward':"
-_VALUE = r"[-+]?(?:[Nn]a[Nn]|[Ii]nf(?:inity)?|(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+_VALUE = r"[-+]?(?:[Nn]a[Nn]|[Ii]nf(?:inity)?|(?:\d(?:[\d,]*\d)?(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
 _EQUALS = re.compile(rf"(?<![^\s|,])([A-Za-z_][\w/.\-]{{0,99}})=({_VALUE})(?=[\s,|]|$)")
 _COLON = re.compile(rf"(?:^|\s)([A-Za-z_@][\w/.\-@]{{0,119}}):({_VALUE})(?=\s|$)")
 _CELL = re.compile(rf"\|\s*([A-Za-z][\w \-/().]{{0,60}}?)\s*:\s*({_VALUE})\s*(?=\|)")
@@ -31,23 +32,40 @@ def rows(chunk: Chunk, low: int, keys: AbstractSet[str]) -> Iterator[Record]:
 
     A record without a step is one whose trainer prints none and draws no bar beside it.
     """
-    found = [record for literal, read in _KINDS for record in _lines(chunk, low, literal, read, keys)]
+    found = [record for kind in _KINDS for record in _lines(chunk, low, kind, keys)]
     yield from sorted(found, key=lambda record: record.at)
 
 
 _Read = Callable[[Chunk, int, int, str], Record | None]
 
 
-def _lines(chunk: Chunk, low: int, literal: bytes, read: _Read, keys: AbstractSet[str]) -> Iterator[Record]:
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A form of lines of metrics: what each holds, how one record is read, and how a record that is glued on begins."""
+
+    literal: bytes
+    read: _Read
+    head: re.Pattern[bytes] | None = None
+
+
+def _lines(chunk: Chunk, low: int, kind: _Kind, keys: AbstractSet[str]) -> Iterator[Record]:
     text = chunk.text
-    at = text.find(literal, low)
+    at = text.find(kind.literal, low)
+    high = chunk.begin
     while at >= 0:
-        start, high = line_start(text, at, chunk.begin), line_end(text, at)
+        start, high = max(line_start(text, at, chunk.begin), high), line_end(text, at)
         if high < len(text) and text.find(MIRROR, start, high) < 0:
-            record = read(chunk, start, high, text[start:high].decode("utf-8", "replace"))
-            if record is not None and (record.data is None or not keys.isdisjoint(record.data)):
-                yield record
-        at = text.find(literal, max(high, at + 1))
+            for first, last in pairwise((start, *_glued(text, start, high, kind.head), high)):
+                record = kind.read(chunk, first, last, text[first:last].decode("utf-8", "replace"))
+                if record is not None and (record.data is None or not keys.isdisjoint(record.data)):
+                    yield record
+        at = text.find(kind.literal, max(high, at + 1))
+
+
+def _glued(text: bytes, start: int, high: int, head: re.Pattern[bytes] | None) -> list[int]:
+    """Where on a line further records begin: at the key of the step of the first one, each time it is there again."""
+    found = list(head.finditer(text, start, high)) if head is not None else []
+    return [one.start() for one in found[1:] if one[1] == found[0][1]]
 
 
 def _dictionary(chunk: Chunk, start: int, end: int, line: str) -> Record | None:
@@ -118,11 +136,11 @@ def _table(chunk: Chunk, start: int, end: int, line: str) -> Record | None:
     return Record(int(found[1]), start, end, "row", data, count(found[2]))
 
 
-_KINDS: tuple[tuple[bytes, _Read], ...] = (
-    (_REWARD, _dictionary),
-    (b"step=", _equals),
-    (b"step:", _colon),
-    (b" iteration ", _table),
+_KINDS = (
+    _Kind(_REWARD, _dictionary),
+    _Kind(b"step=", _equals, re.compile(rb"(?<![A-Za-z_/.\-])((?:global_)?step)=\d")),
+    _Kind(b"step:", _colon, re.compile(rb"(?<![A-Za-z_/.\-])(step):\d{1,15}\s+-\s")),
+    _Kind(b" iteration ", _table, re.compile(rb"\b(iteration)\s+\d{1,12}\s*/")),
 )
 
 

@@ -118,3 +118,49 @@ def test_a_row_that_is_cut_is_no_row() -> None:
     assert [point.step for point in numbers.points] == [7]
     broken = read("step=7 reward=0.3\n{'loss': 0.1, 'reward': 0.\n")
     assert ([point.step for point in broken.points], broken.facts["malformed_lines"]) == ([7], 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step=1 reward=0.25 grad_norm=0.2{}step=2 reward=0.5 grad_norm=0.9\n",
+        "step:1 - critic/rewards/mean:0.25 - actor/grad_norm:0.2{}"
+        "step:2 - critic/rewards/mean:0.5 - actor/grad_norm:0.9\n",
+        " iteration 1/ 10 | reward: 0.25 | grad norm: 0.2 |{} iteration 2/ 10 | reward: 0.5 | grad norm: 0.9 |\n",
+    ],
+)
+@pytest.mark.parametrize("between", ["", " ", " [rank3] "])
+def test_records_that_are_glued_into_one_line_keep_their_own_numbers(line: str, between: str) -> None:
+    numbers = read(line.format(between))
+    assert [point.step for point in numbers.points] == [1, 2]
+    assert (column(numbers, "reward"), column(numbers, "grad_norm")) == ([0.25, 0.5], [0.2, 0.9])
+
+
+def test_a_line_that_counts_steps_of_two_kinds_is_one_record() -> None:
+    numbers = read("step=5 global_step=20 env_step=900 reward=0.25\n")
+    assert [(point.step, point.get("reward")) for point in numbers.points] == [(5, 0.25)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step=1 reward=0,311\n",
+        "step:1 - critic/rewards/mean:0,311\n",
+        " iteration 1/ 10 | reward: 0,311 |\n",
+        "{'loss': '0,012', 'reward': '0,311', 'step': '1'}\n",
+    ],
+)
+def test_a_comma_for_the_decimal_point_makes_no_thousands(line: str) -> None:
+    (value,) = column(read(line), "reward")
+    assert isinstance(value, Unknown)
+    assert value.reason == Reason.MALFORMED
+
+
+def test_a_comma_behind_a_whole_number_is_no_part_of_it() -> None:
+    numbers = read("step=1, reward=1, grad_norm=1,234\n")
+    assert (column(numbers, "reward"), column(numbers, "grad_norm")) == ([1], [1234])
+
+
+def test_a_dictionary_that_names_a_key_twice_is_of_two_rows_and_broken() -> None:
+    numbers = read("{'loss': 0.1, 'reward': 0.25, 'step': 1}\n{'loss': 0.1, 'reward': 0.3, 'reward': 0.9, 'step': 2}\n")
+    assert (column(numbers, "reward"), numbers.facts["malformed_lines"]) == ([0.25], 1)
