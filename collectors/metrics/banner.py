@@ -18,13 +18,12 @@ _RESUMED = (
     (b"Loading model from ", re.compile(rb"Loading model from \S*checkpoint-(\d{1,15})(?=[./])")),
     (b"global step ", re.compile(rb"(?:Resuming|Continuing) training from .{0,80}?global step (\d{1,15})(?=\s)")),
 )
+# Noise within a name leaves the beginning of a number: only a file that is named whole tells of its checkpoint.
+_FILE = rb"\S*checkpoint-(\d{1,15})/[\w.-]+\.(?:safetensors|json|bin)\.?(?=\s)"
 _SAVED = (
-    (b"weights saved in ", re.compile(rb"[Mm]odel weights saved in \S*checkpoint-(\d{1,15})/[^/\s]+(?=\s)")),
-    (b"in the index located at ", re.compile(rb"in the index located at \S*checkpoint-(\d{1,15})/[^/\s]+(?=\s)")),
-    (
-        b"tokenizer config file saved in ",
-        re.compile(rb"tokenizer config file saved in \S*checkpoint-(\d{1,15})/[^/\s]+(?=\s)"),
-    ),
+    (b"weights saved in ", re.compile(rb"[Mm]odel weights saved in " + _FILE)),
+    (b"in the index located at ", re.compile(rb"in the index located at " + _FILE)),
+    (b"tokenizer config file saved in ", re.compile(rb"tokenizer config file saved in " + _FILE)),
     (b"last_model_checkpoint: ", re.compile(rb"last_model_checkpoint: \S*checkpoint-(\d{1,15})(?=[\s/])")),
 )
 

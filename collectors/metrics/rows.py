@@ -17,7 +17,7 @@ _PAIR = re.compile(
 )
 _NUMBER = re.compile(
     r"(?:(?:np|numpy|torch)\.)?(?:[a-z]+\d*\()?\s*"
-    r"(?P<n>[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?))\s*\)?",
+    r"(?P<n>[-+]?(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?))\s*\)?",
     re.IGNORECASE | re.ASCII,
 )
 _ITERATION = re.compile(rb"iteration\s+(\d{1,15})/\s*(\d{1,15})\s*\|")
@@ -118,7 +118,7 @@ def _goes_on(rest: bytes) -> bool:
 
 
 def _pairs(inner: bytes) -> dict[str, str] | None:
-    """Key and text of each pair of a flat dict; None when a byte of it is anything else."""
+    """Key and text of each pair of a flat dict; None when a byte of it is anything else, or a key is there twice."""
     values: dict[str, str] = {}
     at = 0
     while at < len(inner):
@@ -126,7 +126,10 @@ def _pairs(inner: bytes) -> dict[str, str] | None:
         if pair is None:
             return None
         text = next(group for group in pair.group(2, 3, 4) if group is not None)
-        values[pair[1].decode("utf-8", "replace")] = text.decode("utf-8", "replace")
+        key = pair[1].decode("utf-8", "replace")
+        if key in values:
+            return None
+        values[key] = text.decode("utf-8", "replace")
         at = pair.end()
         if not pair[5]:
             return values
@@ -148,6 +151,8 @@ def _megatron_row(chunk: Chunk, at: int) -> Row | None:
     if head is None or int(head[1]) > int(head[2]):
         return None
     end = line_end(text, at)
+    glued = _ITERATION.search(text, head.end(), end)
+    end = end if glued is None else glued.start()
     fields = text[head.end() : end].rstrip()
     if end == len(text) and not fields.endswith(b"|"):
         return None

@@ -23,6 +23,8 @@ FIRST = 8
 """Rows from the beginning of what was read that are looked at when there are too many to read each."""
 BESIDE = 16
 """Rows from the end on beside which the bar of the training is looked for."""
+REPEATED = 64
+"""Bytes behind a row within which the same one is that of another rank: a start prints more before its first."""
 GLUED_RATE = 0.2
 """Seconds a step from which on each step is drawn, so that the frame before a row is that of its step."""
 _NO_BAR = Unknown(Reason.NOT_READ, "no training bar was drawn and no row names its step")
@@ -191,15 +193,21 @@ def _points(
     """The rows that are new and whose step can be told."""
     newest = state.series.newest
     made: list[Point] = []
+    ended = -REPEATED - 1
     for row in rows:
         position = chunk.position(row.low)
         step = _step_of(chunk, row, state.total) if row.whole else None
         if step is None or (newest is not None and not made and position <= newest.position):
             continue
         last = made[-1] if made else newest
+        values = MappingProxyType(row_values(row, aliases))
+        again = row.low - ended <= REPEATED and last is not None and last.step == step and last.values == values
+        ended = row.high
+        if again:
+            continue
         attempt = 1 if last is None else last.attempt + (step <= last.step)
         time = printed_time(trainbar.line_of(chunk.text, row.low, chunk.begin), zone)
-        made.append(Point(step, attempt, "", time, MappingProxyType(row_values(row, aliases)), position))
+        made.append(Point(step, attempt, "", time, values, position))
     return tuple(made)
 
 

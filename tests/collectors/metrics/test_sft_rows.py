@@ -227,3 +227,45 @@ def test_of_very_many_rows_the_newest_are_read_and_the_first_remembered():
     facts = read("\n".join(rows) + "\n").facts
     assert reason(facts["nan_suspect"]) == Reason.NOT_READ
     assert facts["malformed_lines"] == Interval(0, None)
+
+
+def megatron(step, loss, grad):
+    return f" iteration {step}/ 10 | lm loss: {loss} | grad norm: {grad} |"
+
+
+def points(text):
+    return [(point.step, point.attempt, point.get("loss"), point.get("grad_norm")) for point in read(text).points]
+
+
+@pytest.mark.parametrize("between", ["", " ", " [rank1]: "])
+def test_rows_that_are_glued_into_one_line_keep_their_own_numbers(between):
+    text = megatron(1, 2.5, 0.3) + between + megatron(2, 1.5, 0.9) + "\n"
+    assert points(text) == [(1, 1, 2.5, 0.3), (2, 1, 1.5, 0.9)]
+
+
+def test_a_row_that_another_one_broke_off_has_the_fields_that_it_ended():
+    text = megatron(1, 2.5, 0.3)[:-5] + megatron(2, 1.5, 0.9) + "\n"
+    assert points(text) == [(1, 1, 2.5, ABSENT), (2, 1, 1.5, 0.9)]
+
+
+def test_a_comma_for_the_decimal_point_makes_no_thousands():
+    assert reason(read("{'loss': '0,311', 'epoch': '1'}\n").facts["loss"]) == Reason.MALFORMED
+
+
+def test_a_dict_that_names_a_key_twice_is_of_two_rows_and_broken():
+    facts = read("{'loss': '0.5', 'grad_norm': '0.3', 'loss': '0.7'}\n").facts
+    assert reason(facts["loss"]) == Reason.MALFORMED
+
+
+def test_the_same_row_from_several_ranks_is_no_attempt_more_and_another_one_is():
+    def told(loss):
+        return row(loss, **{"global_step/max_steps": "5/60"})
+
+    assert points(told(0.5) + told(0.5) + "\n" + told(0.5) + "\n") == [(5, 1, 0.5, 0.5)]
+    assert points(told(0.5) + "\n" + told(0.75) + "\n") == [(5, 1, 0.5, 0.5), (5, 2, 0.75, 0.5)]
+
+
+@pytest.mark.parametrize("noise", ["/\x00\n", "/Z\n", "\x00", "\n"])
+def test_the_name_of_a_save_that_noise_cut_tells_of_no_save(noise):
+    text = BANNERS["bare"].format(60) + f"Model weights saved in out/checkpoint-1{noise}30/model.safetensors\n"
+    assert read(text).facts["checkpoint_step"] is ABSENT
