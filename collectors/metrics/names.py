@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from sweeprules.collectors.metrics.mirror import number
+from sweeprules.collectors.metrics.mirror import is_nan, number
 from sweeprules.engine.facts import FactValue, Reason, Unknown
 
 ZERO = Unknown(Reason.MALFORMED, "every diagnostic of the line is 0, which a computation that failed prints")
@@ -16,6 +16,8 @@ FALLBACK = Unknown(Reason.MALFORMED, "exactly 1, 0 and 0, which is printed where
 DIAGNOSTICS = ("log_ratio_mean", "log_ratio_p99", "log_ratio_max")
 TIS = ("tis_imp_ratio", "tis_capped", "tis_log_ratio")
 FAILED = "generate/num_failed_trajectories"
+FINITE = frozenset({"reward", "loss", "policy_loss", "grad_norm", "entropy", *DIAGNOSTICS})
+"""Fields that are finite as long as the weights are: a timer or a rate that divides by nothing says nothing of them."""
 _LINES = 64
 """Kinds of lines of which it is kept where their fields stand."""
 
@@ -88,6 +90,10 @@ class Names:
         values = self.values(data)
         printed = [values[name] for name in DIAGNOSTICS if name in values]
         return all(value is ZERO for value in printed) if printed else None
+
+    def nan(self, data: Mapping[str, Any]) -> bool:
+        """True when a reward, loss, gradient norm, entropy or log ratio that a line holds is NaN or infinite."""
+        return any(name in FINITE and is_nan(data[key]) for name, key in self._places(tuple(data)))
 
     @staticmethod
     def failed(data: Mapping[str, Any]) -> int | None:

@@ -13,7 +13,7 @@ from sweeprules.collectors.logs.lines import Chunk, printed_time
 from sweeprules.collectors.metrics.bars import last_frame, line_end, line_start
 from sweeprules.collectors.metrics.engine import Engine, engine_facts, read_engine
 from sweeprules.collectors.metrics.marks import read_marks
-from sweeprules.collectors.metrics.mirror import HALF, Record, console, console_ends, half_written, is_nan, mirrors
+from sweeprules.collectors.metrics.mirror import HALF, Record, console, console_ends, half_written, mirrors
 from sweeprules.collectors.metrics.names import Names
 from sweeprules.collectors.metrics.numbers import Numbers
 from sweeprules.collectors.metrics.plain import rows
@@ -251,9 +251,8 @@ class _Reading:
         families = {*state.families, *(prefix for key in self.keys for prefix in _prefixes(key))}
         changes["families"] = tuple(sorted(families)[:_FAMILIES])
         if self.points and record is not None and record.data is not None:
-            values = list(record.data.values())
             changes["line"], changes["line_at"] = self.points[-1].step, self.points[-1].position
-            changes["nan"] = any(is_nan(value) for value in values)
+            changes["nan"] = self.names.nan(record.data)
             changes["zero"] = self.names.all_zero(record.data)
             failed = self.names.failed(record.data)
             changes["failed"] = failed if failed is not None else state.failed

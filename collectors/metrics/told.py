@@ -19,7 +19,7 @@ def rl_facts(state: State, series: Series, *, whole: bool, checkpoint: FactValue
         "buffer_n": _or(state.buffer, never),
         "buffer_m": _or(state.buffer_of, never),
         "tis_enabled": _or(state.tis, never),
-        "has_nan": _or(state.nan, _nothing_yet(whole=whole)),
+        "has_nan": _nan(state, whole=whole),
         "all_zero_diagnostics": _zero(state, whole=whole),
         "malformed_lines": _malformed(state, whole=whole),
         "failed_trajectories": _or(state.failed if state.failed is not None else state.failed_batch, never),
@@ -81,6 +81,13 @@ def _saved(state: State, checkpoint: FactValue) -> FactValue:
     if state.saved is not None:
         return state.saved
     return checkpoint if isinstance(checkpoint, Unknown) else NOT_READ
+
+
+def _nan(state: State, *, whole: bool) -> FactValue:
+    """What the newest line says; an attempt that begins after it has printed none yet."""
+    if state.nan is not None and state.resumed_at > state.line_at:
+        return _NO_LINE
+    return _or(state.nan, _nothing_yet(whole=whole))
 
 
 def _zero(state: State, *, whole: bool) -> FactValue:

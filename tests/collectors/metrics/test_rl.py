@@ -247,7 +247,7 @@ def test_only_the_newest_line_says_whether_there_is_a_number_that_is_none() -> N
     metrics = rl_logs.learning(1, 3)
     metrics[2]["timing/step"] = float("inf")
     assert read(rl_logs.run(metrics)).facts["has_nan"] is False
-    metrics[3]["policy/anything"] = float("nan")
+    metrics[3]["policy/raw_grad_norm"] = float("nan")
     facts = read(rl_logs.run(metrics, mirror=False)).facts
     assert (facts["has_nan"], facts["all_zero_diagnostics"]) == (True, False)
 
