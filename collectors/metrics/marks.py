@@ -14,13 +14,13 @@ from sweeprules.collectors.metrics.phases import DONE, open_timer
 from sweeprules.collectors.metrics.settings import read_settings
 from sweeprules.collectors.metrics.state import State
 
-_TOTAL = re.compile(rb"(?:Total training steps:[ \t]*|[Mm]ax training steps \()(?P<m>\d[\d,]{0,14})(?![\d,])")
-_RESUMED = re.compile(rb"(?:Resumed training|complete checkpoint state) from global_step[ \t:=_]*(?P<n>\d{1,15})(?!\d)")
+_TOTAL = re.compile(rb"(?:Total training steps:[ \t]*|[Mm]ax training steps \()(?P<m>\d[\d,]{0,14})(?=[^\d,])")
+_RESUMED = re.compile(rb"(?:Resumed training|complete checkpoint state) from global_step[ \t:=_]*(?P<n>\d{1,15})(?=\D)")
 _RESUMES = (b"Resumed training from global_step", b"complete checkpoint state from")
 _AT_END = re.compile(rb"Resumed at global_step (?P<n>\d{1,15}) >= max training steps")
 _OVER = (b"run is already COMPLETE", b"Training already complete on resume", b"already at/past max_steps")
-_SAVED = re.compile(rb"saved checkpoint for global_step_(?P<n>\d{1,15})(?!\d)")
-_INTERVALS = ((b"ckpt_interval", re.compile(rb"ckpt_interval['\"]?[ \t]*[:=][ \t]*(?P<n>-?\d{1,9})(?!\d)")),)
+_SAVED = re.compile(rb"saved checkpoint for global_step_(?P<n>\d{1,15})(?=\D)")
+_INTERVALS = ((b"ckpt_interval", re.compile(rb"ckpt_interval['\"]?[ \t]*[:=][ \t]*(?P<n>-?\d{1,9})(?=\D)")),)
 _TIS = re.compile(rb"use_tis['\"]?[ \t]*[:=][ \t]*(?P<on>[Tt]rue|[Ff]alse)\b")
 _STAGED = re.compile(rb"Staging train_data on this node \(rank (?P<n>\d{1,6})/(?P<m>\d{1,6})\)")
 _BATCH = re.compile(rb"Batch generation complete: \d+/\d+ successful, (?P<n>\d{1,9}) failed")

@@ -114,3 +114,21 @@ def test_noise_on_its_own_is_no_run() -> None:
     rng = random.Random(5)
     text = b"\n".join(rng.choice([b"loss went down", b"steps: many", b"reward in heaven"]) for _ in range(2000))
     assert read(text) == Numbers()
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("saved checkpoint for global_step_120", "checkpoint_step", 120),
+        ("Resumed training from global_step 120", "step", 120),
+        ("Total training steps: 120", "max_step", 120),
+        ("max training steps (120)", "max_step", 120),
+        ("ckpt_interval: 120", "save_interval", 120),
+    ],
+)
+def test_a_number_that_the_end_of_what_was_read_cuts_is_not_the_number(line: str, name: str, value: int) -> None:
+    log = rl_logs.run(rl_logs.learning(1, 2))
+    before, place = read(log).facts.get(name), line.index(str(value))
+    assert read(log + line.encode() + b"\n").facts[name] == value
+    for cut in range(place, place + 4):
+        assert read(log + line[:cut].encode()).facts.get(name) == before
