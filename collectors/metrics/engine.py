@@ -21,6 +21,7 @@ _LINE = re.compile(
 )
 _YEARLESS = re.compile(rb"(?<!\d)(?<!\d-)(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?!\d)")
 _DAY = 86400.0
+_HALF_YEAR = 183 * _DAY
 _NAMES = ("engine_running", "engine_waiting", "engine_tps", "engine_idle")
 
 
@@ -131,5 +132,9 @@ def _idle(engine: Engine) -> FactValue:
     if engine.idle_since is None or engine.time is None:
         return Unknown(Reason.NOT_READ, "the engine's lines carry no time")
     idle = engine.time - engine.idle_since
-    # Without a year a stretch over the new year looks as if it went back.
-    return idle if idle >= 0 else idle + 366 * _DAY
+    if idle >= 0:
+        return idle
+    # Without a year a stretch over the new year looks as if it went back by most of one; a clock goes back by less.
+    if idle < -_HALF_YEAR:
+        return idle + 366 * _DAY
+    return Unknown(Reason.MALFORMED, "the times of the engine's lines go back")

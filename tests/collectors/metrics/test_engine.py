@@ -98,3 +98,15 @@ def test_a_log_with_an_engine_and_no_trainer_tells_of_the_engine_alone() -> None
     assert set(numbers.facts) == {"engine_running", "engine_waiting", "engine_tps", "engine_idle"}
     again = read_rl(Chunk(b"nothing new\n", 5000), {}, ROME, numbers.memo, whole=True)
     assert again.facts == numbers.facts
+
+
+@pytest.mark.parametrize("near", [None, NEAR])
+def test_a_clock_that_goes_back_makes_no_year_of_idling(near: float | None) -> None:
+    value = idle(read(line(0, "08-01 04:10:00"), line(0, "08-01 04:09:57", engine=1), near=near))
+    assert isinstance(value, Unknown)
+    assert value.reason == Reason.MALFORMED
+
+
+def test_the_hour_that_comes_twice_in_autumn_makes_no_year_of_idling() -> None:
+    near = datetime(2026, 10, 25, 1, tzinfo=UTC).timestamp()
+    assert isinstance(idle(read(line(0, "10-25 02:50:00"), line(0, "10-25 02:05:00"), near=near)), Unknown)
