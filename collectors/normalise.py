@@ -22,6 +22,7 @@ from sweeprules.collectors.numbers import Printed
 from sweeprules.collectors.prior import JobMemo, LogMemo, SignatureMemo
 from sweeprules.collectors.rundirs import run_directory
 from sweeprules.collectors.runfiles import RunFiles
+from sweeprules.collectors.settings import said_target
 from sweeprules.collectors.slurm.jobs import BEFORE_START, Job, source
 from sweeprules.collectors.slurm.queue import active_before, is_gone
 from sweeprules.collectors.slurm.states import FAILED, TERMINAL
@@ -142,10 +143,13 @@ class _Jobs:
             "cluster": self.cluster,
             "job_id": job_id,
             "run_tag": read_run_tag(facts),
+            "target": said_target(facts.get("command")),
             "launcher_log": launcher_log(self.gathered.launchers, job_id),
             "first_seen": memo.first_seen if memo is not None else self.gathered.now,
             "signature": self._signature(job_id, facts, reading),
         }
+        if isinstance(facts["target"], str) and "command" in sources:
+            sources["target"] = sources["command"]
         # A job that is gone without a record keeps its row for some sweeps (catalogue e.2).
         settled = facts.get("state") in TERMINAL - {"GONE"} and is_settled(facts, memo)
         return Subject(

@@ -20,6 +20,11 @@ _INTERVAL = {
     "rl": re.compile(rf"{_FRONT}ckpt_interval{_VALUE}", re.ASCII),
     "sft": re.compile(rf"{_FRONT}save[_-]steps{_VALUE}", re.ASCII),
 }
+_TARGET = re.compile(
+    r"""(?:^|[\s"'])--(?:upload[_-])?target(?:[_-]repo)?[= ]['"]?([A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96})(?![\w./-])""",
+    re.ASCII,
+)
+_TRACES = "-traces"
 _LENGTH = 16
 
 
@@ -50,6 +55,19 @@ def said_total(command: FactValue | None) -> int | None:
 def said_interval(command: FactValue | None, bucket: str) -> int | None:
     """The steps between two checkpoints by the command, where it gives one positive number of them."""
     return _one(_INTERVAL[bucket], command) if bucket in _INTERVAL else None
+
+
+def said_target(command: FactValue | None) -> FactValue:
+    """The repository that the command names as its target, as `owner/name`; a repository of traces is none.
+
+    Unknown where it names none, for a configuration may name one, and where it names two.
+    """
+    if not isinstance(command, str):
+        return command if isinstance(command, Unknown) else Unknown(Reason.NOT_READ, "the command was not read")
+    found = {name for name in _TARGET.findall(command) if not name.endswith(_TRACES)}
+    if len(found) > 1:
+        return Unknown(Reason.DISAGREE, "the command names more than one target")
+    return found.pop() if found else Unknown(Reason.NOT_READ, "the command names no target, its configuration may")
 
 
 def _one(regex: re.Pattern[str], command: FactValue | None) -> int | None:

@@ -149,6 +149,25 @@ def _not_recurring(case: Case) -> tuple[Truth, str]:
     return _when(alike, lambda count: isinstance(count, int) and count < 2), "exit"
 
 
+def _all_done(case: Case) -> tuple[Truth, str]:
+    """Every planned trial counted as done by this sweep and by the one before it."""
+    return _each(case, lambda job: min(_counted(job), _counted(_before(job, case.world)))), "trials_done"
+
+
+def _before(job: Subject, world: World) -> Subject | None:
+    relation = job.relations.get("previous")
+    return world.subjects.get(relation.members[0]) if relation is not None and relation.members else None
+
+
+def _counted(job: Subject | None) -> Truth:
+    if job is None:
+        return UNKNOWN
+    done, planned = job.get("trials_done"), job.get("trials_planned")
+    if not isinstance(planned, int) or planned < 1:
+        return UNKNOWN
+    return _when(done, lambda count: isinstance(count, int) and count >= planned)
+
+
 _CHECKS: Mapping[str, Callable[[Case], tuple[Truth, str]]] = {
     "own-jobs": _own,
     "still-running": _running,
@@ -159,4 +178,5 @@ _CHECKS: Mapping[str, Callable[[Case], tuple[Truth, str]]] = {
     "successor-seen": _successor,
     "cause-proved": _cause,
     "not-recurring": _not_recurring,
+    "all-trials-done": _all_done,
 }

@@ -235,12 +235,21 @@ def read_refused(
     left: dict[str, Json] = {"times": [*recent]}
     if reached is not None:
         left["reached"] = reached
-    fact: FactValue = len(recent)
+    fact: FactValue = _apart(recent)
     if lost:
         fact = Unknown(Reason.NOT_READ, "some lines with a refused token carry no time")
     elif reached is None or reached > now - HOUR:
         fact = Unknown(Reason.CUT, "what was read of the log does not reach back an hour")
     return Refused(fact, quote, MappingProxyType(left))
+
+
+def _apart(times: Sequence[float]) -> int:
+    """How many of the rising `times` lie a slot apart: one burst counts once, also where it crosses a slot's border."""
+    count, last = 0, -SLOT
+    for moment in times:
+        if moment - last >= SLOT:
+            count, last = count + 1, moment
+    return count
 
 
 def _times(value: Json) -> Sequence[float]:

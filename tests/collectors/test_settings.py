@@ -6,7 +6,7 @@ import pytest
 
 from sweeprules.collectors.prior import ClusterMemo, Prior
 from sweeprules.collectors.remember import KEEP_SETTINGS, remember
-from sweeprules.collectors.settings import PARTS, said_interval, said_total, settings_key
+from sweeprules.collectors.settings import PARTS, said_interval, said_target, said_total, settings_key
 from sweeprules.collectors.steps import with_steps
 from sweeprules.engine.facts import ABSENT, NOT_READ, FactValue, Reason, Ref, Relation, Subject, Unknown
 
@@ -95,3 +95,36 @@ def test_completed_and_healthy_runs_prove_their_setting_for_as_long_as_they_are_
     assert Prior.from_data(after.to_data()).settings == after.settings
     later = remember(after, (), (), {}, 7.0 + KEEP_SETTINGS)
     assert later.settings == {"done": 8.0, "well": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [
+        ("sbatch eval.sh --upload_target DCAgent2/throughput", "DCAgent2/throughput"),
+        ("eval.sh --upload-target=DCAgent2/oom-grid --n 3", "DCAgent2/oom-grid"),
+        ("eval.sh --target 'laion/a2-8B'", "laion/a2-8B"),
+        ("eval.sh --target_repo laion/a2-8B --upload_target laion/a2-8B", "laion/a2-8B"),
+        ("eval.sh --upload_target laion/a2-8B --target DCAgent2/m-traces", "laion/a2-8B"),
+    ],
+)
+def test_a_target_is_what_the_command_names(command: str, target: str) -> None:
+    assert said_target(command) == target
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("eval.sh --upload_target DCAgent2/m-traces", Reason.NOT_READ),
+        ("eval.sh --upload_target a/b --target c/d", Reason.DISAGREE),
+        ("eval.sh --my_target a/b", Reason.NOT_READ),
+        ("eval.sh --upload_target /scratch/a/b", Reason.NOT_READ),
+        ("eval.sh --upload_target a/b/c", Reason.NOT_READ),
+        ("eval.sh", Reason.NOT_READ),
+        (ABSENT, Reason.NOT_READ),
+        (None, Reason.NOT_READ),
+        (Unknown(Reason.READ_FAILED), Reason.READ_FAILED),
+    ],
+)
+def test_no_target_is_made_up(command: FactValue | None, reason: Reason) -> None:
+    found = said_target(command)
+    assert isinstance(found, Unknown) and found.reason == reason

@@ -101,3 +101,32 @@ def test_what_is_to_be_proved_of_jobs_is_proved_of_those_that_the_action_names()
         named = replace(of, ids=ids)
         assert (prove("never-started", named).truth, prove("own-jobs", named).truth) == (started, own)
     assert prove("never-started", replace(of, ids=("12",))).source == "state was not read"
+
+
+@pytest.mark.parametrize(
+    ("done", "before", "planned", "truth"),
+    [
+        (300, 300, 300, TRUE),
+        (301, 300, 300, TRUE),
+        (299, 300, 300, FALSE),
+        (300, 299, 300, FALSE),
+        (300, UNREAD, 300, UNKNOWN),
+        (UNREAD, 300, 300, UNKNOWN),
+        (300, None, 300, UNKNOWN),
+        (300, 300, UNREAD, UNKNOWN),
+        (0, 0, 0, UNKNOWN),
+        (ABSENT, 300, 300, FALSE),
+    ],
+)
+def test_all_trials_are_done_where_two_sweeps_say_so(
+    done: FactValue, before: FactValue | None, planned: FactValue, truth: Truth
+) -> None:
+    earlier = Ref("job", "aurora:7@1")
+    subjects = {}
+    if before is not None:
+        subjects[earlier] = Subject(earlier, {"trials_done": before, "trials_planned": planned})
+    facts = {"trials_done": done, "trials_planned": planned}
+    job = Subject(REF, facts, {"trials_done": SOURCE}, {"previous": Relation((earlier,) if before is not None else ())})
+    given = Case(job, Verdict(REF, {}, {}, (), ()), World({**subjects, REF: job}), "alice")
+    proof = prove("all-trials-done", given)
+    assert proof.truth is truth and "squeue" in proof.source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -216,12 +217,24 @@ LONG_AGO = refused(90, "started")
 def test_slots_of_the_last_hour(seed):
     rng = random.Random(seed)
     ages = sorted((rng.uniform(0, 89) for _ in range(rng.randrange(12))), reverse=True)
-    slots = {int((NOW - 60 * age) // 600) for age in ages if age < 60}
+    printed = [math.floor(NOW - 60 * age) + 0.12 for age in ages]
+    newest = sorted({int(at // 600): at for at in printed if at >= NOW - 3_600}.values())
+    longest: list[int] = []
+    for at in newest:
+        longest.append(1 + max((longest[k] for k in range(len(longest)) if at - newest[k] >= 600), default=0))
     lines = [LONG_AGO, *(part for age in ages for part in (refused(age, "fine"), refused(age)))]
-    assert read_refused(chunk(*lines), ZONE, NOW).fact == len(slots)
+    assert read_refused(chunk(*lines), ZONE, NOW).fact == max(longest, default=0)
 
 
-def test_one_burst_is_one_slot_or_two_and_none_is_none():
+def test_a_burst_across_the_border_of_two_slots_counts_once():
+    into = NOW % 600 / 60
+    edges = [into + 0.5, into - 0.5] if into > 1 else [into + 10.5, into + 9.5]
+    assert read_refused(chunk(LONG_AGO, *map(refused, edges)), ZONE, NOW).fact == 1
+    spread = [edges[0] + 10, edges[0]]
+    assert read_refused(chunk(LONG_AGO, *map(refused, spread)), ZONE, NOW).fact == 2
+
+
+def test_one_burst_is_one_and_none_is_none():
     assert read_refused(chunk(LONG_AGO, *(refused(4.0) for _ in range(40))), ZONE, NOW).fact == 1
     assert read_refused(chunk(LONG_AGO), ZONE, NOW).fact == 0
 
