@@ -91,7 +91,7 @@ def _sourced(chunk: Chunk, low: int) -> Iterator[tuple[bytes, Line]]:
             named = _SOURCE.match(chunk.text, begin)
             yield (named[0] if named else b""), line
         at = end
-        while at < size and chunk.text[at] in b"\r\n":
+        while at < size and chunk.text[at] in b"\r\n\x00":
             at += 1
 
 
@@ -156,7 +156,7 @@ def _followed(head: _Head, lines: Iterator[tuple[bytes, Line]]) -> Raised | None
         if text.startswith((" ", "\t")):
             frame = _own_code(text) or frame
         elif START in text:
-            break
+            return _glued(head, text.partition(START)[0], frame, line) or task
         elif wrapped := _TASK.match(text):
             # Ray prints the frames of the task itself behind its name, without a heading.
             task, frame = _ended(head, "RayTaskError", text[wrapped.end() :], frame, line), ""
@@ -164,6 +164,14 @@ def _followed(head: _Head, lines: Iterator[tuple[bytes, Line]]) -> Raised | None
             kind = ended["type"].rpartition(".")[2]
             return _ended(head, kind, ended["message"] or "", frame, line)
     return task
+
+
+def _glued(head: _Head, before: str, frame: str, line: Line) -> Raised | None:
+    """The exception of a traceback whose last line lost its break to the heading of the next one."""
+    ended = _RAISED.match(before)
+    if ended is None or not ended["message"] or _NAMED.search(ended["type"]) is None:
+        return None
+    return _ended(head, ended["type"].rpartition(".")[2], ended["message"].strip(), frame, line)
 
 
 def _ended(head: _Head, kind: str, message: str, frame: str, line: Line) -> Raised:

@@ -127,3 +127,14 @@ def test_ranks():
     assert rank_of("[default3]: x") == 3
     assert rank_of("[PG ID 0 PG GUID 0(default_pg) Rank 5] x") == 5
     assert rank_of("Rank 5 is lost") is None
+
+
+def test_the_heading_of_the_next_one_glued_to_its_end():
+    *first, end = TRACE
+    found = read(*first, end + TRACE[0], *TRACE[1:4], "KeyError: 'x'")
+    assert [(one.type, one.message) for one in found] == [("ValueError", "bad batch"), ("KeyError", "'x'")]
+
+
+def test_a_hole_of_nuls_within_it():
+    data = "\n".join(TRACE[:4]).encode() + b"\n" + b"\x00" * 64 + TRACE[4].encode() + b"\n"
+    assert [(one.type, one.frame) for one in tracebacks(Chunk(data, 0))] == [("ValueError", "train.py:step")]
