@@ -31,6 +31,8 @@ MAX_TRACEBACKS = 50
 _MESSAGE = 300
 _PREFIX = 160
 """Characters before the heading that may be a record's prefix; what is longer is a frame of a bar."""
+# Breaks, and holes, which may be long.
+_BETWEEN = re.compile(rb"[\r\n\x00]*")
 _SOURCE = re.compile(rb"\([A-Za-z_][\w.:<>-]{0,80} pid=\d+[^()\r\n]{0,60}\)")
 _FRAME = re.compile(r'^\s+File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_]\w*(?:\.\w+)*)(?::\s?(?P<message>.*))?$")
@@ -90,9 +92,8 @@ def _sourced(chunk: Chunk, low: int) -> Iterator[tuple[bytes, Line]]:
         if line is not None:
             named = _SOURCE.match(chunk.text, begin)
             yield (named[0] if named else b""), line
-        at = end
-        while at < size and chunk.text[at] in b"\r\n\x00":
-            at += 1
+        behind = _BETWEEN.match(chunk.text, end)
+        at = behind.end() if behind else end
 
 
 @dataclass(frozen=True, slots=True)
