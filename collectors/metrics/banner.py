@@ -15,7 +15,7 @@ _TOTALS = (
     (b"| Total steps", re.compile(rb"\| Total steps\s*=\s*(\d[\d,]{0,18})(?=\s)")),
 )
 _RESUMED = (
-    (b"Loading model from ", re.compile(rb"Loading model from \S*checkpoint-(\d{1,15})(?=[./])")),
+    (b"Loading model from ", re.compile(rb"Loading model from \S*checkpoint-(\d{1,15})(?:/[\w./-]*)?\.(?=\s)")),
     (b"global step ", re.compile(rb"(?:Resuming|Continuing) training from .{0,80}?global step (\d{1,15})(?=\s)")),
 )
 # Noise within a name leaves the beginning of a number: only a file that is named whole tells of its checkpoint.
@@ -24,7 +24,7 @@ _SAVED = (
     (b"weights saved in ", re.compile(rb"[Mm]odel weights saved in " + _FILE)),
     (b"in the index located at ", re.compile(rb"in the index located at " + _FILE)),
     (b"tokenizer config file saved in ", re.compile(rb"tokenizer config file saved in " + _FILE)),
-    (b"last_model_checkpoint: ", re.compile(rb"last_model_checkpoint: \S*checkpoint-(\d{1,15})(?=[\s/])")),
+    (b"last_model_checkpoint: ", re.compile(rb"last_model_checkpoint: \S*checkpoint-(\d{1,15})(?=\s)")),
 )
 
 

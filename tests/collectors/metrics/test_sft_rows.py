@@ -269,3 +269,15 @@ def test_the_same_row_from_several_ranks_is_no_attempt_more_and_another_one_is()
 def test_the_name_of_a_save_that_noise_cut_tells_of_no_save(noise):
     text = BANNERS["bare"].format(60) + f"Model weights saved in out/checkpoint-1{noise}30/model.safetensors\n"
     assert read(text).facts["checkpoint_step"] is ABSENT
+
+
+@pytest.mark.parametrize("noise", ["/\x00\n", "/\n", "\x00", "\n"])
+def test_the_name_of_a_resume_that_noise_cut_tells_of_no_resume(noise):
+    text = BANNERS["bare"].format(60) + f"Loading model from out/checkpoint-1{noise}30.\n"
+    assert isinstance(read(text).facts["step"], Unknown)
+
+
+def test_a_last_save_whose_name_goes_on_behind_the_number_tells_of_no_save():
+    text = BANNERS["bare"].format(60) + "last_model_checkpoint: out/checkpoint-{}\n"
+    assert read(text.format("1/\n30")).facts["checkpoint_step"] is ABSENT
+    assert read(text.format("30")).facts["checkpoint_step"] == 30
