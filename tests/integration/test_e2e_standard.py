@@ -137,8 +137,6 @@ def test_the_log_behind_a_pattern_that_scontrol_does_not_expand_is_read(swept: S
 
 def test_round_trips_stay_within_the_budget(swept: Swept) -> None:
     assert swept.round_trips <= FIRST_STAGE + SECOND_STAGE
-    # Nothing is suspected here, so that the second stage has nothing to ask.
-    assert swept.round_trips <= FIRST_STAGE
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
