@@ -199,3 +199,18 @@ def test_signatures():
 )
 def test_deaths_alike(other, same):
     assert alike(SignatureMemo("1:0", "E", "f", 1000.0), other, 0.1) is same
+
+
+@pytest.mark.parametrize(
+    ("between", "broken"),
+    [
+        (b"\n", True),
+        (b"\r", True),
+        (b"\x00" * 15, False),
+        (b"\x00" * 16, True),
+        (b"\x00" * 17 + b"\r\n\x00", True),
+        (b"\n" + b"\x00" * 20, True),
+    ],
+)
+def test_a_break_is_an_end_of_a_line_or_a_hole_of_sixteen_nuls_or_more(between, broken):
+    assert len(list(Chunk(b"one" + between + b"two", 0).spans())) == (2 if broken else 1)
