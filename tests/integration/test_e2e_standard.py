@@ -126,7 +126,9 @@ def test_nobody_is_called_healthy_whose_progress_was_not_read(swept: Swept) -> N
             assert entry["health"] in ("starting", "unknown", "flagged"), entry["job_id"]
     running = next(entry for entry in swept.sweep.entries if entry["name"] == "rl__qwen3_grpo")
     assert running["health"] == "healthy" and running["last_output_age_s"] < 60
-    assert running["step"] > 0 and running["max_step"] == 100_000
+    # The total stands in the first line alone, which the end of a log that has grown long does not hold any more.
+    total = 100_000 if running["facts"]["log.cut"] is False else None
+    assert running["step"] > 0 and running["max_step"] == total
 
 
 def test_the_log_behind_a_pattern_that_scontrol_does_not_expand_is_read(swept: Swept, standard_jobs: Submitted) -> None:
@@ -157,6 +159,6 @@ def test_a_second_sweep_says_the_same_of_what_lives_and_nothing_of_what_was_told
     for entry in again.entries:
         if entry["state"] in TERMINAL:
             raise AssertionError(f"{entry['job_id']} ended before the last sweep and is shown again")
-        assert {flag["name"] for flag in entry["flags"]} <= swept.sweep.flags(entry["job_id"])
+        assert {flag["name"] for flag in entry["flags"]} <= swept.sweep.flags(entry["job_id"]), entry["flags"]
     active = {job for job in ids_of("running", standard_jobs)} | {standard_jobs["hold"], standard_jobs["depnever"]}
     assert active <= set(again.links)
