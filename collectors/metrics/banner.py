@@ -15,7 +15,7 @@ _TOTALS = (
     (b"| Total steps", re.compile(rb"\| Total steps\s*=\s*(\d[\d,]{0,18})(?=\s)")),
 )
 _RESUMED = (
-    (b"Loading model from ", re.compile(rb"Loading model from \S*checkpoint-(\d{1,15})(?:/[\w./-]*)?\.(?=\s)")),
+    (b"Loading model from ", re.compile(rb"Loading model from \S*checkpoint-(\d{1,15})/?\.(?=\s)")),
     (b"global step ", re.compile(rb"(?:Resuming|Continuing) training from .{0,80}?global step (\d{1,15})(?=\s)")),
 )
 # Noise within a name leaves the beginning of a number: only a file that is named whole tells of its checkpoint.

@@ -271,7 +271,7 @@ def test_the_name_of_a_save_that_noise_cut_tells_of_no_save(noise):
     assert read(text).facts["checkpoint_step"] is ABSENT
 
 
-@pytest.mark.parametrize("noise", ["/\x00\n", "/\n", "\x00", "\n"])
+@pytest.mark.parametrize("noise", ["/\x00\n", "/\n", "\x00", "\n", "/"])
 def test_the_name_of_a_resume_that_noise_cut_tells_of_no_resume(noise):
     text = BANNERS["bare"].format(60) + f"Loading model from out/checkpoint-1{noise}30.\n"
     assert isinstance(read(text).facts["step"], Unknown)
