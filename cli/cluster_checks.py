@@ -65,7 +65,7 @@ def _final(check: Check) -> bool:
 
 def _recorded(record: ClusterRecord | BrokenRecord, problems: Sequence[Problem], now: float) -> list[Check]:
     """What the record alone tells."""
-    from sweeprules.cli.sweep import skip_reason
+    from sweeprules.cli.seen import skip_reason
     from sweeprules.collectors.cluster import is_skipped
 
     name = f"{record.name} record"

@@ -20,8 +20,7 @@ from sweeprules.cli.history import dated
 from sweeprules.cli.learned import lasting, learning_of
 from sweeprules.cli.loading import Loaded
 from sweeprules.cli.results import wanted, with_benchmarks
-from sweeprules.collectors import cluster as clusters
-from sweeprules.collectors import outside
+from sweeprules.cli.seen import Seen, broken_off, lost_cluster, seen_cluster, sort_records
 from sweeprules.collectors.gather import Gathered, gather_first, gathered_nothing
 from sweeprules.collectors.learning import Learned
 from sweeprules.collectors.normalise import Normalised, normalise
@@ -30,14 +29,13 @@ from sweeprules.collectors.prior import COLLECTORS, ClusterMemo, Prior
 from sweeprules.collectors.remember import remember
 from sweeprules.collectors.second import look_closer
 from sweeprules.collectors.training import Training
-from sweeprules.collectors.transport.allow import CommandRefusedError
 from sweeprules.collectors.transport.command import Transport
 from sweeprules.collectors.trials.places import Wanted
 from sweeprules.engine.evaluate.looking import newest_seen
-from sweeprules.engine.facts import Ref, Subject, World
+from sweeprules.engine.facts import Ref, World
 from sweeprules.engine.holds import Held
 from sweeprules.engine.observation import Observation
-from sweeprules.engine.site import BrokenRecord, ClusterRecord
+from sweeprules.engine.site import ClusterRecord
 from sweeprules.engine.verdicts import Verdict
 from sweeprules.handoffs.render import Handoff, hand_off
 from sweeprules.reports.clean import markdown
@@ -99,20 +97,10 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """One cluster after gathering: its subjects, and how it stands."""
-
-    head: ClusterHead
-    gathered: Gathered | None
-    normalised: Normalised | None
-    subjects: tuple[Subject, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Looked:
     """A sweep before it is judged: how each cluster stands, and all that was read, as one world."""
 
-    seen: Sequence[_Seen]
+    seen: Sequence[Seen]
     world: World
     buckets: Mapping[Ref, str]
     prior: Prior
@@ -156,7 +144,7 @@ def sweep(start: Start) -> Swept:
 def look(start: Start) -> Looked:
     """Gather, normalise and join: all of a sweep that comes before its verdicts."""
     prior = _prior(start)
-    records, kept_out = _sort_records(start)
+    records, kept_out = sort_records(start.loaded.load.site.records, start.chosen, start.now, start.before.swept)
     sessions = Sessions(records, start.connect, gathering.budget(start.deadline))
     try:
         # What is asked of a recording, and made of its answers, starts from the state that it was made from.
@@ -191,82 +179,18 @@ def _prior(start: Start) -> Prior:
 # ---------------------------------------------------------------- gather
 
 
-def _sort_records(start: Start) -> tuple[list[ClusterRecord], list[_Seen]]:
-    """The clusters to gather, and those that nothing is sent to, with the reason."""
-    gathered: list[ClusterRecord] = []
-    kept_out: list[_Seen] = []
-    for record in start.loaded.load.site.records:
-        if start.chosen is not None and record.name not in start.chosen:
-            continue
-        if isinstance(record, BrokenRecord):
-            kept_out.append(_Seen(_blocked_head(record), None, None, (clusters.blocked(record),)))
-        elif clusters.is_skipped(record, start.now):
-            last = start.before.swept.get(record.name)
-            subject = clusters.skipped(record, start.now, last)
-            kept_out.append(_Seen(_head(record, "skipped", skip_reason(record, start.now)), None, None, (subject,)))
-        elif record.scheduler != "slurm":
-            why = f"no collector of this release reads a cluster with scheduler {record.scheduler}"
-            kept_out.append(_Seen(_head(record, "blocked", why), None, None, (outside.unreadable(record),)))
-        else:
-            gathered.append(record)
-    return gathered, kept_out
-
-
-def skip_reason(record: ClusterRecord, now: float) -> str:
-    """Why the record keeps its cluster out of this sweep."""
-    for window in record.downtime:
-        if window.start <= now < window.end:
-            return f"in downtime: {window.because}"
-    over = bool(record.downtime) and all(window.end <= now for window in record.downtime)
-    return record.because.rstrip(".") + ("; window over, re-verify access" if over else "")
-
-
-def _head(record: ClusterRecord, status: str, because: str, queue: str = "unknown", login: str = "") -> ClusterHead:
-    return ClusterHead(record.name, status, because, queue, login, record.path, record.sha256)
-
-
-def _blocked_head(record: BrokenRecord) -> ClusterHead:
-    return ClusterHead(record.name, "blocked", "; ".join(record.problems), "unknown", "", record.path, record.sha256)
-
-
-def _gather(start: Start, records: list[ClusterRecord], sessions: Sessions, prior: Prior) -> list[_Seen]:
+def _gather(start: Start, records: list[ClusterRecord], sessions: Sessions, prior: Prior) -> list[Seen]:
     def one(record: ClusterRecord) -> tuple[Gathered, Normalised]:
         nonce = start.nonces.get(record.name, start.nonce)
         gathered = gather_first(record, sessions[record.name], prior, start.now, nonce)
         return gathered, normalise(gathered, start.loaded.policy.patterns)
 
+    def lost(record: ClusterRecord) -> Seen:
+        nothing = gathered_nothing(record, prior, start.now, start.nonce)
+        return lost_cluster(record, failed.get(record.name), normalise(nothing, start.loaded.policy.patterns))
+
     done, failed = side_by_side(records, one, sessions.deadline, "gathered")
-    return [
-        _seen(record, done[record.name]) if record.name in done
-        else _lost(record, start, prior, failed.get(record.name))
-        for record in records
-    ]  # fmt: skip
-
-
-def _lost(record: ClusterRecord, start: Start, prior: Prior, error: BaseException | None) -> _Seen:
-    """A cluster whose gathering came to nothing; its jobs of the last sweep keep their rows, unseen."""
-    if isinstance(error, CommandRefusedError):
-        head, cluster = _head(record, "blocked", str(error)), outside.unreadable(record)
-    else:
-        why = f"internal error: {type(error).__name__}: {error}" if error else "the cluster's deadline passed"
-        head, cluster = _head(record, "unreachable", why), outside.lost(record, why)
-    nothing = normalise(gathered_nothing(record, prior, start.now, start.nonce), start.loaded.policy.patterns)
-    jobs = tuple(subject for subject in nothing.subjects if subject.ref.kind == "job")
-    return _Seen(head, None, None, (cluster, *jobs))
-
-
-def _seen(record: ClusterRecord, result: tuple[Gathered, Normalised]) -> _Seen:
-    gathered, normalised = result
-    subject = normalised.subjects[0]
-    queue = subject.get("queue")
-    head = _head(
-        record,
-        clusters.status(gathered),
-        clusters.because(gathered),
-        queue if isinstance(queue, str) else "unknown",
-        gathered.login,
-    )
-    return _Seen(head, gathered, normalised, normalised.subjects)
+    return [seen_cluster(*done[record.name]) if record.name in done else lost(record) for record in records]
 
 
 # ---------------------------------------------------------------- decide, join, look closer
@@ -281,7 +205,7 @@ class _World(NamedTuple):
     printed: Mapping[str, Printed]
 
 
-def _world(start: Start, seen: list[_Seen], prior: Prior) -> _World:
+def _world(start: Start, seen: list[Seen], prior: Prior) -> _World:
     subjects = with_benchmarks([subject for one in seen for subject in one.subjects], start.loaded.load.site)
     head = worlds.sweep_subject(start.id, start.now, start.before, start.loaded.policy.sha256, start.engine)
     first = worlds.connect(subjects, head, start.before)
@@ -298,12 +222,15 @@ def _world(start: Start, seen: list[_Seen], prior: Prior) -> _World:
 def _look_closer(
     start: Start,
     sessions: Sessions,
-    seen: list[_Seen],
+    seen: list[Seen],
     suspects: Mapping[str, tuple[Ref, ...]],
     sought: Mapping[str, tuple[Wanted, ...]],
     lacking: Mapping[str, Training],
-) -> list[_Seen]:
-    """The second stage: what suspects, results and clusters need is asked, and facts are made again of what came."""
+) -> list[Seen]:
+    """The second stage: what suspects, results and clusters need is asked, and facts are made again of what came.
+
+    Where it breaks off the first stage stands, what was not read stays unread, and the cluster says why.
+    """
     wanted = {one.head.name: one for one in seen if one.gathered is not None}
     records = [one.gathered.record for one in seen if one.gathered is not None]
 
@@ -314,15 +241,18 @@ def _look_closer(
         after = look_closer(before, sessions[name], suspects.get(name, ()), sought.get(name, ()), lacking[name])
         return None if after is before else (after, normalise(after, start.loaded.policy.patterns))
 
-    done, _ = side_by_side(records, one, sessions.deadline, "looked closer")
-    return [_closer(item, done.get(item.head.name)) for item in seen]
+    def closer(item: Seen) -> Seen:
+        name, gathered = item.head.name, item.gathered
+        if gathered is None:
+            return item
+        if name in failed:
+            broken = replace(gathered, broken=broken_off(failed[name]), late=gathered.late or failed[name] is None)
+            return seen_cluster(broken, normalise(broken, start.loaded.policy.patterns))
+        result = done.get(name)
+        return item if result is None else seen_cluster(*result)
 
-
-def _closer(item: _Seen, result: tuple[Gathered, Normalised] | None) -> _Seen:
-    """A second stage that failed or had nothing to ask leaves the first as it was: what was not read stays unread."""
-    if result is None or item.gathered is None:
-        return item
-    return _seen(item.gathered.record, result)
+    done, failed = side_by_side(records, one, sessions.deadline, "looked closer")
+    return [closer(item) for item in seen]
 
 
 # ---------------------------------------------------------------- hand off, report

@@ -70,6 +70,8 @@ def because(gathered: Gathered) -> str:
         return f"accounting: {scheduled.accountings[0].why}"
     if gathered.late:
         return "the cluster's deadline cut it short"
+    if gathered.broken:
+        return f"the closer look at it broke off: {gathered.broken}"
     lost = next((one for one in gathered.observations if not one.answered and one.login == gathered.login), None)
     return f"{lost.argv[0]}: {lost.detail or lost.failure}" if lost is not None else ""
 

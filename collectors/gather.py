@@ -68,6 +68,8 @@ class Gathered:
     observations: tuple[Observation, ...] = ()
     late: bool = False
     """True when the cluster's deadline cut the gathering short."""
+    broken: str = ""
+    """Why the second stage broke off, where it did: what it would have read is unread."""
 
 
 def gather_first(record: ClusterRecord, session: Asks, prior: Prior, now: float, nonce: str) -> Gathered:
