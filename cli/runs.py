@@ -25,9 +25,17 @@ def reach(policy: Policy) -> int:
     return min(KEEP, 1 + max((value for value in values if isinstance(value, int)), default=0))
 
 
-def healthy(verdicts: Mapping[Ref, Verdict]) -> frozenset[str]:
-    """The keys of the jobs that a sweep found healthy."""
-    return frozenset(ref.key for ref, verdict in verdicts.items() if ref.kind == "job" and verdict.health == "healthy")
+def sound(verdicts: Mapping[Ref, Verdict], world: World) -> frozenset[str]:
+    """The keys of the jobs that run healthy, or that were completed with nothing flagged that asks for somebody."""
+    return frozenset(
+        ref.key
+        for ref, verdict in verdicts.items()
+        if ref.kind == "job"
+        and (
+            verdict.health == "healthy"
+            or (verdict.health == "ended" and world.subjects[ref].get("state") == "COMPLETED")
+        )
+    )
 
 
 def lacking(

@@ -305,7 +305,7 @@ def _finish(start: Start, looked: Looked, decided: Decided) -> Swept:
             start.now,
             learned,
             looked.results,
-            runs.healthy(verdicts),
+            runs.sound(verdicts, world),
         ),
         held.held_states(_held_before(start), decided.truths, start.now, start.id, loaded.load.site.keep_sweeps),
         _marks_after(start, world, decided, swept),

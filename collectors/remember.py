@@ -31,12 +31,13 @@ def remember(
     now: float,
     learned: Mapping[str, Learned] = NONE_LEARNED,
     results: Mapping[str, Mapping[str, Any]] = NO_RESULTS,
-    healthy: Collection[str] = (),
+    sound: Collection[str] = (),
 ) -> Prior:
     """The state after this sweep. `joined` are the subjects of `join_links`, `decided` the buckets of jobs.
 
     `learned` is what was learned of running jobs, and `results` what was read of the results of jobs, both by their
-    keys; of others what was known is kept. `healthy` are the keys of jobs that were judged healthy.
+    keys; of others what was known is kept. `sound` are the keys of jobs whose settings are proved by
+    how they run or ended.
 
     A job whose state is unknown keeps the state that it had: its end must still be proved. Clusters that were not
     reached keep all of theirs.
@@ -66,19 +67,16 @@ def remember(
         clusters,
         frozenset(edge for edge in edges if edge[0] in still or edge[1] in still),
         history_after(prior.cadences, news),
-        _settings(prior, subjects, healthy, now),
+        _settings(prior, subjects, sound, now),
     )
 
 
-def _settings(
-    prior: Prior, subjects: Mapping[str, Subject], healthy: Collection[str], now: float
-) -> Mapping[str, float]:
-    """The settings that a completed or healthy run proved, now or in the sweeps that are remembered."""
+def _settings(prior: Prior, subjects: Mapping[str, Subject], sound: Collection[str], now: float) -> Mapping[str, float]:
+    """The settings that a sound run proved, now or in the sweeps that are remembered."""
     proved = {
         setting: now
         for key, subject in subjects.items()
-        if isinstance(setting := subject.get("settings_key"), str)
-        and (key in healthy or subject.get("state") == "COMPLETED")
+        if key in sound and isinstance(setting := subject.get("settings_key"), str)
     }
     return {key: at for key, at in {**prior.settings, **proved}.items() if now - at < KEEP_SETTINGS}
 

@@ -81,7 +81,7 @@ def test_a_setting_is_seen_once_a_run_proved_it() -> None:
     assert seen(NOT_READ, Prior(settings={"k": 5.0})) == NOT_READ
 
 
-def test_completed_and_healthy_runs_prove_their_setting_for_as_long_as_they_are_kept() -> None:
+def test_sound_runs_prove_their_setting_for_as_long_as_they_are_kept() -> None:
     jobs = [
         job(1, settings_key="done", state="COMPLETED"),
         job(2, settings_key="well", state="RUNNING"),
@@ -90,7 +90,7 @@ def test_completed_and_healthy_runs_prove_their_setting_for_as_long_as_they_are_
         job(5, settings_key=NOT_READ, state="COMPLETED"),
     ]
     start = Prior({}, {"c": ClusterMemo()}, settings={"old": 7.0})
-    after = remember(start, (), jobs, {}, 8.0, healthy={"c:2"})
+    after = remember(start, (), jobs, {}, 8.0, sound={"c:1", "c:2", "c:5"})
     assert after.settings == {"old": 7.0, "done": 8.0, "well": 8.0}
     assert Prior.from_data(after.to_data()).settings == after.settings
     later = remember(after, (), (), {}, 7.0 + KEEP_SETTINGS)
