@@ -83,9 +83,16 @@ def learn_job(
     moves = progress(
         marked, paced["cadence"], floor=params.wedge_floor, factor=params.wedge_factor, sweeps=params.sweeps
     )
-    if moves is True and (memo is None or memo.progress is None) and facts.get("fault_lines"):
-        moves = FAULTY
+    if moves is True and (memo is None or memo.progress is None):
+        moves = _at_first_sight(facts.get("fault_lines"))
     return {**paced, **marked, "progress": moves}, Learned(marker, cadence, kind, before)
+
+
+def _at_first_sight(faults: FactValue | None) -> FactValue:
+    """Whether work goes on that one look saw moving: not told behind a fault, nor where none could be looked for."""
+    if isinstance(faults, Unknown):
+        return faults
+    return FAULTY if isinstance(faults, Mapping) and faults else True
 
 
 def of_attempt(news: News, facts: Mapping[str, FactValue]) -> News:

@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sweeprules.cli.cadence import cadence_params
-from sweeprules.collectors.learning import NONE_LEARNED, News, chain_memo, kept, learn_job
+from sweeprules.collectors.learning import FAULTY, NONE_LEARNED, News, chain_memo, kept, learn_job
 from sweeprules.collectors.logs.facts import FoundLog, Tail, log_facts, window
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.logs.scan import Matcher, prepare
 from sweeprules.collectors.prior import JobMemo, Prior
 from sweeprules.engine.evaluate.verdict import judge
-from sweeprules.engine.facts import FactValue, Ref, Relation, Subject, Unknown, World
+from sweeprules.engine.facts import ABSENT, FactValue, Reason, Ref, Relation, Subject, Unknown, World
 from sweeprules.engine.testdefaults import NOW, quiet_job
 from tests.collectors.slurm.fake import observation
 from tests.rules.shipped import catalogue, policy
@@ -184,6 +184,25 @@ def test_behind_a_fault_one_look_does_not_tell_whether_the_work_goes_on():
     assert first.facts["fault_lines"] == {"nccl-watchdog": 1} and first.health == "unknown"
     assert isinstance(first.facts["progress"], Unknown) and "holds a fault" in first.facts["progress"].detail
     assert second.facts["progress"] is True and second.health == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("faults", "progress"),
+    [
+        ({}, True),
+        ({"nccl-watchdog": 1}, FAULTY),
+        (ABSENT, True),
+        (Unknown(Reason.READ_FAILED, "Input/output error"), Unknown(Reason.READ_FAILED, "Input/output error")),
+    ],
+)
+def test_only_a_log_that_was_read_is_said_to_hold_a_fault(faults: FactValue, progress: FactValue):
+    """Results in files show work that goes on where there is no log, or none that could be read."""
+    facts = {"trials_done": 5, "started": START, "elapsed": HOUR, "cluster": "test", "fault_lines": faults}
+    told, _ = learn_job(
+        facts, News(), None, None, {}, "eval", cadence_params(policy(), "test", "eval"), START + HOUR,
+        complete=True, patterns=[],
+    )  # fmt: skip
+    assert told["progress"] == progress
 
 
 # ---------------------------------------------------------------- slow, and healthy
