@@ -84,19 +84,22 @@ def tail_commands(paths: Sequence[str], marks: LogMarks) -> tuple[Command, ...]:
 def read_launchers(
     paths: Sequence[str], observed: Sequence[Observation], marks: LogMarks, since: float, why: str
 ) -> Launchers:
-    """The logs written since `since`, newest first."""
+    """The logs written since `since`, newest first; one that could not be read may hold what is sought."""
     if not paths:
         return Launchers(True, why=why)
     stats = read_stats(observed[0], marks.record, marks.field)
     logs = [_log(path, one, stats, since) for path, one in zip(paths, observed[1:], strict=False)]
     found = sorted((log for log in logs if log is not None), key=lambda log: (-log.mtime, log.path))
-    lost = [path for path in paths if path not in stats.there and path not in stats.missing]
+    known = {log.path for log in found} | stats.missing
+    known |= {path for path, stat in stats.there.items() if stat.mtime < since}
+    lost = [path for path in paths if path not in known]
     return Launchers(True, tuple(found), why or (f"{lost[0]} could not be looked at" if lost else ""))
 
 
 def _log(path: str, observation: Observation, stats: Stats, since: float) -> LauncherLog | None:
     stat = stats.there.get(path)
-    if stat is None or stat.mtime < since or not observation.answered:
+    failed = not observation.answered or (observation.exit != 0 and not observation.cut)
+    if stat is None or stat.mtime < since or failed:
         return None
     start = max(0, stat.size - len(observation.stdout))
     lines = tuple(split_lines(observation.stdout, start, whole_start=start == 0))

@@ -108,6 +108,18 @@ def test_no_refusal_is_an_empty_list_and_an_unread_directory_is_unknown():
     assert reason(done.cluster.get("submit_refusals")) == "read-failed"
 
 
+@pytest.mark.parametrize(("age", "told"), [(600, False), (200_000, True)], ids=["of the window", "older"])
+def test_a_launchers_log_of_the_window_that_can_not_be_read_leaves_the_refusals_unknown(age: float, told: bool):
+    session = FakeSession([job("1", name="rl__x")], {"/launch/new.log": FakeFile(b"fine\n", NOW - age)})
+    session._tail = lambda words, command: (1, "", "tail: error reading: Input/output error\n")  # type: ignore[method-assign]
+    done = sweep(session, of=record(paths={"logs": ("/launch",)}))
+    refusals, log = done.cluster.get("submit_refusals"), done.job("1").get("launcher_log")
+    if told:
+        assert refusals == () and log is ABSENT
+    else:
+        assert reason(refusals) == reason(log) == "read-failed" and "/launch/new.log" in refusals.detail
+
+
 def test_a_launcher_tells_of_its_job_and_lends_its_faults_to_one_without_a_log():
     log = FakeFile(b"Submitted batch job 7\nOSError: [Errno 122] Disk quota exceeded\n", NOW - 300)
     failed = job("7", "FAILED", exit="0:53", workdir="/gone", command="-o /gone/x.out x")
