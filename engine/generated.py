@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 
 from sweeprules.engine.catalogue import Catalogue, FieldDef
 from sweeprules.engine.draws import Draws
@@ -24,7 +24,8 @@ from sweeprules.engine.facts import (
 )
 from sweeprules.engine.holds import Held
 from sweeprules.engine.islands import side_by_side
-from sweeprules.engine.language.ast import Const, ParamRef, Path, Policy, Test
+from sweeprules.engine.language.ast import Const, ParamRef, Policy, Test
+from sweeprules.engine.language.walk import within
 from sweeprules.engine.mutated import Changed, raised_by
 from sweeprules.engine.reckoned import Limit, limits, worth
 from sweeprules.engine.testwriting import paths
@@ -191,20 +192,9 @@ class _Values:
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._constants: dict[Place, dict[str, Value]] = {}
         for policy in policies:
-            self._walk((policy.rules, policy.decide, policy.exemptions, policy.routes), policy)
-
-    def _walk(self, node: object, policy: Policy) -> None:
-        if isinstance(node, Test):
-            self._test(node, policy)
-        elif isinstance(node, Mapping):
-            for item in node.values():
-                self._walk(item, policy)
-        elif isinstance(node, tuple):
-            for item in node:
-                self._walk(item, policy)
-        elif is_dataclass(node):
-            for spec in fields(node):
-                self._walk(getattr(node, spec.name), policy)
+            for part in within((policy.rules, policy.decide, policy.exemptions, policy.routes)):
+                if isinstance(part, Test):
+                    self._test(part, policy)
 
     def _test(self, test: Test, policy: Policy) -> None:
         values = [*_worth(test.compare.rights, policy)]
@@ -212,7 +202,7 @@ class _Values:
         found.update({repr(value): value for value in values})
         # Beside a field that is always large a parameter in one `max` with it would decide nothing.
         small = [value / 100 for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-        for path in _named(test.compare.rights):
+        for path in paths(test.compare.rights):
             self._constants.setdefault((path.kind, path.field), {}).update({repr(value): value for value in small})
 
     def of(self, place: Place, definition: FieldDef | None) -> list[FactValue]:
@@ -225,32 +215,15 @@ class _Values:
         return found
 
 
-def _named(node: object) -> Iterator[Path]:
-    """The fields below a right side."""
-    if isinstance(node, Path):
-        yield node
-    elif isinstance(node, tuple):
-        for item in node:
-            yield from _named(item)
-    elif is_dataclass(node):
-        for spec in fields(node):
-            yield from _named(getattr(node, spec.name))
-
-
 def _worth(node: object, policy: Policy) -> Iterator[Value]:
     """The constants and parameters below a right side."""
-    if isinstance(node, Const):
-        yield from node.value if isinstance(node.value, tuple) else (node.value,)
-    elif isinstance(node, ParamRef):
-        param = policy.params[node.name]
-        yield param.default
-        yield from (row.value for row in param.overrides)
-    elif isinstance(node, tuple):
-        for item in node:
-            yield from _worth(item, policy)
-    elif is_dataclass(node):
-        for spec in fields(node):
-            yield from _worth(getattr(node, spec.name), policy)
+    for part in within(node):
+        if isinstance(part, Const):
+            yield from part.value if isinstance(part.value, tuple) else (part.value,)
+        elif isinstance(part, ParamRef):
+            param = policy.params[part.name]
+            yield param.default
+            yield from (row.value for row in param.overrides)
 
 
 def _around(value: Value, definition: FieldDef | None) -> list[FactValue]:

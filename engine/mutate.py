@@ -12,6 +12,7 @@ from sweeprules.engine.evaluate.compare import is_number
 from sweeprules.engine.evaluate.words import humanise
 from sweeprules.engine.facts import Value
 from sweeprules.engine.language.ast import Choice, Compare, Const, Feature, Param, Policy, Rule
+from sweeprules.engine.language.walk import within
 from sweeprules.engine.mutate_conditions import Change, changes, compares, numbers, put, shorter
 from sweeprules.engine.mutate_effects import effects
 from sweeprules.engine.mutate_patterns import patterns
@@ -283,13 +284,6 @@ def _routes(policy: Policy) -> Iterator[Mutant]:
 
 def matched(node: Anything) -> Iterator[str]:
     """The patterns with which some condition below a part of a policy matches a text."""
-    if isinstance(node, Compare) and node.op == "matches":
-        yield from (str(right.value) for right in node.rights if isinstance(right, Const))
-    if isinstance(node, Mapping):
-        node = tuple(node.values())
-    if isinstance(node, tuple):
-        for item in node:
-            yield from matched(item)
-    elif is_dataclass(node):
-        for spec in fields(node):
-            yield from matched(getattr(node, spec.name))
+    for part in within(node):
+        if isinstance(part, Compare) and part.op == "matches":
+            yield from (str(right.value) for right in part.rights if isinstance(right, Const))

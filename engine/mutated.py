@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 
 from sweeprules.engine.evaluate.plan import DECIDE_KIND, FEATURE_KIND, Node, index, plan
 from sweeprules.engine.language.ast import Act, Exemption, ParamRef, Policy, Raise, Rule
+from sweeprules.engine.language.walk import within
 from sweeprules.engine.mutate import matched
 
 
@@ -118,15 +119,7 @@ def _above(needs: Mapping[Node, Iterable[Node]], nodes: set[Node]) -> frozenset[
 
 def mentions(node: object, names: set[str]) -> bool:
     """Is one of these parameters read below a part of a policy?"""
-    if not names:
-        return False
-    if isinstance(node, ParamRef):
-        return node.name in names
-    if isinstance(node, Mapping):
-        return any(mentions(item, names) for item in node.values())
-    if isinstance(node, tuple):
-        return any(mentions(item, names) for item in node)
-    return is_dataclass(node) and any(mentions(getattr(node, spec.name), names) for spec in fields(node))
+    return bool(names) and any(isinstance(part, ParamRef) and part.name in names for part in within(node))
 
 
 def matches(node: object, names: set[str]) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sweeprules.engine.evaluate.compare import is_number
 from sweeprules.engine.evaluate.resolve import Lens, Scope
 from sweeprules.engine.facts import FactValue, Ref, Subject, World
 from sweeprules.engine.language.ast import Policy, Right, Test
+from sweeprules.engine.language.walk import within
 from sweeprules.engine.testwriting import paths
 
 
@@ -30,20 +31,13 @@ class _Facts:
 
 def limits(part: object) -> Iterator[Limit]:
     """The limits of a part of a policy; one of which either side is reached by a relation is left out."""
-    if isinstance(part, Test) and not part.path.relations:
-        for right in part.compare.rights:
+    for test in within(part):
+        if not isinstance(test, Test) or test.path.relations:
+            continue
+        for right in test.compare.rights:
             read = tuple(paths(right))
             if read and not any(path.relations for path in read):
-                yield Limit(part.path.kind, part.path.field, right)
-    elif isinstance(part, Mapping):
-        for item in part.values():
-            yield from limits(item)
-    elif isinstance(part, tuple):
-        for item in part:
-            yield from limits(item)
-    elif is_dataclass(part):
-        for spec in fields(part):
-            yield from limits(getattr(part, spec.name))
+                yield Limit(test.path.kind, test.path.field, right)
 
 
 def worth(limit: Limit, subject: Subject, policies: Sequence[Policy]) -> list[int | float]:

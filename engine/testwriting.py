@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
 
@@ -15,6 +15,7 @@ from sweeprules.engine.evaluate.effects import needed_path
 from sweeprules.engine.facts import Absent, Completeness, FactValue, Interval, Reason, Ref, Subject, Unknown, World
 from sweeprules.engine.language.ast import Act, Const, Hold, Param, ParamRef, Path, Policy, Raise, Right
 from sweeprules.engine.language.scalars import resolve
+from sweeprules.engine.language.walk import within
 from sweeprules.engine.truth import FALSE, TRUE
 from sweeprules.engine.verdicts import Verdict
 
@@ -60,17 +61,7 @@ def reads(policy: Policy) -> Reads:
 
 def paths(node: object) -> Iterator[Path]:
     """Every path that stands in a part of a policy: a value of the language, or tuples and mappings of them."""
-    if isinstance(node, Path):
-        yield node
-    elif isinstance(node, Mapping):
-        for item in node.values():
-            yield from paths(item)
-    elif isinstance(node, tuple):
-        for item in node:
-            yield from paths(item)
-    elif is_dataclass(node):
-        for spec in fields(node):
-            yield from paths(getattr(node, spec.name))
+    return (one for one in within(node) if isinstance(one, Path))
 
 
 def rule_test(name: str, world: World, about: Ref, verdict: Verdict, policy: Policy, catalogue: Catalogue) -> str:

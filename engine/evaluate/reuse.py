@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 
 from sweeprules.engine.errors import Mark
 from sweeprules.engine.evaluate.plan import DECIDE_KIND, Index, Node, index, plan
 from sweeprules.engine.language import ast
+from sweeprules.engine.language.walk import within
 
 _EVERYWHERE = ("patterns", "flags", "metrics")
 """Parts of a policy that any rule may read."""
@@ -53,7 +54,8 @@ def _texts(policy: ast.Policy) -> dict[Node, tuple[str, tuple[Node, ...]]]:
 def _text(policy: ast.Policy, idx: Index, node: Node) -> str:
     said = _said(policy, idx, node)
     text = gist(said)
-    used = {name: policy.params[name] for name in sorted(set(_params(said)))}
+    read = {part.name for part in within(said) if isinstance(part, ast.ParamRef)}
+    used = {name: policy.params[name] for name in sorted(read)}
     asked = {name: gist((param.default, param.overrides)) for name, param in used.items()}
     # A text of its own for each policy: nothing is equal to it.
     own = f" {policy.sha256}" if any(repr(name) in text for name in _OWN_FACTS) else ""
@@ -82,17 +84,3 @@ def gist(value: object) -> str:
     if isinstance(value, frozenset):
         return "<" + ",".join(sorted(map(gist, value))) + ">"
     return repr(value)
-
-
-def _params(value: object) -> Iterator[str]:
-    if isinstance(value, ast.ParamRef):
-        yield value.name
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _params(getattr(value, field.name))
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _params(item)
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _params(item)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 
+from sweeprules.engine.errors import Mark
 from sweeprules.engine.language.ast import (
     Act,
     Add,
@@ -30,6 +32,20 @@ from sweeprules.engine.language.ast import (
 )
 
 Part = Condition | Signalled
+
+
+def within(part: object) -> Iterator[object]:
+    """Every value of the language in a part of a policy, which may be tuples and mappings of them; no places."""
+    open_ = [part]
+    while open_:
+        node = open_.pop()
+        if isinstance(node, Mapping):
+            open_.extend(reversed(tuple(node.values())))
+        elif isinstance(node, tuple):
+            open_.extend(reversed(node))
+        elif is_dataclass(node) and not isinstance(node, type | Mark):
+            yield node
+            open_.extend(getattr(node, spec.name) for spec in reversed(fields(node)))
 
 
 def parts(node: Part) -> Iterator[Part]:
