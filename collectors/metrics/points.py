@@ -216,12 +216,7 @@ def step_relation(series: Series, steps: Sequence[Subject]) -> Relation:
     return Relation(members, Completeness.PARTIAL, why)
 
 
-def is_number(value: FactValue) -> bool:
-    """True for a finite number that was read."""
-    return as_number(value) is not None
-
-
-def as_number(value: FactValue) -> float | None:
+def as_number(value: FactValue | None) -> float | None:
     """A finite number that was read; None for anything else."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 

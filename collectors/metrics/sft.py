@@ -13,7 +13,7 @@ from sweeprules.collectors.logs.lines import Chunk, printed_time
 from sweeprules.collectors.metrics import trainbar
 from sweeprules.collectors.metrics.banner import banner_total, resumed_at, saved_at
 from sweeprules.collectors.metrics.numbers import Numbers
-from sweeprules.collectors.metrics.points import KEEP, MOST, Json, Point, Series, is_number
+from sweeprules.collectors.metrics.points import KEEP, MOST, Json, Point, Series, as_number
 from sweeprules.collectors.metrics.rowfacts import kept, row_facts, row_values, seen_after
 from sweeprules.collectors.metrics.rows import Row, first_rows, last_rows
 from sweeprules.engine.facts import ABSENT, FactValue, Interval, Reason, Unknown
@@ -167,10 +167,8 @@ def _stepped(chunk: Chunk, rows: Sequence[Row], drawn: Sequence[trainbar.Drawn],
 
 def _row_rate(rows: Sequence[Row]) -> float | None:
     """The usual time of an iteration where rows print it, in seconds."""
-    times = [
-        value for row in rows[-KEEP:] if (value := row.get("elapsed time per iteration (ms)")) and is_number(value)
-    ]
-    found = sorted(float(value) for value in times if isinstance(value, int | float))
+    times = (as_number(row.get("elapsed time per iteration (ms)")) for row in rows[-KEEP:])
+    found = sorted(time for time in times if time)
     return found[len(found) // 2] / 1000 if found else None
 
 
