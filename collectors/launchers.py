@@ -26,7 +26,8 @@ _JOB_LOG = re.compile(r"[_.\-]\d+(?:_\d+)?\.(?:out|err)\Z")
 _TEXT_LOG = re.compile(r"\.(?:log|out|txt|err)\Z")
 _SUBMITTED = re.compile(r"\bSubmitted batch job (\d+)\b")
 _REFUSED = "Batch job submission failed"
-_LOST = re.compile(r"\bsbatch: error: .*(?:timed out|unable to contact|zero bytes|connection refused)", re.IGNORECASE)
+_ERROR = "sbatch: error: "
+_LOST = re.compile(r"timed out|unable to contact|zero bytes|connection refused", re.IGNORECASE)
 """A submission that lost contact, in lines that do not say that it failed; nothing tells whether it was accepted."""
 
 
@@ -126,7 +127,7 @@ def refusals(launchers: Launchers, record: ClusterRecord, zone: ZoneInfo) -> Fac
 def _refused(log: LauncherLog, texts: Sequence[str], zone: ZoneInfo) -> Iterable[Value]:
     """A line without a time of its own counts at the file's last write: no earlier time is known of it."""
     for line in log.lines:
-        if any(text in line.text for text in texts) or _LOST.search(line.text):
+        if any(text in line.text for text in texts) or _LOST.search(line.text.partition(_ERROR)[2]):
             moment = printed_time(line.text, zone)
             record: Mapping[str, Value] = {
                 "text": line.text[:300],

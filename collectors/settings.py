@@ -11,7 +11,7 @@ from sweeprules.engine.facts import FactValue, Reason, Unknown
 
 PARTS = ("code", "model", "policy_num_nodes", "num_inference_engines")
 """What a log has to print before its setting is told: the code, the model and the geometry (domain page 3.2)."""
-_NAMED = re.compile(r"[\w./@:+-]+\.(?:sif|sqsh|simg|ya?ml|toml)(?![\w./-])", re.ASCII)
+_NAMED = re.compile(r"(?<![\w./@:+-])[\w./@:+-]+\.(?:sif|sqsh|simg|ya?ml|toml)(?![\w./-])", re.ASCII)
 _OPTION = re.compile(r"--(?:container-)?(?:image|config)(?:-name|-path|_name|_path)?[= ]['\"]?([\w./@:+-]+)", re.ASCII)
 _VALUE = r"['\"]?[= ]['\"]?(\d{1,15})(?![\w.])"
 _FRONT = r"(?:^|[\s\"'])(?:--|\+{0,2}(?:\w+\.){0,4})"

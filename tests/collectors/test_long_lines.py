@@ -8,15 +8,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from sweeprules.collectors.launchers import LauncherLog, Launchers, refusals
 from sweeprules.collectors.logs.candidates import read_causes
 from sweeprules.collectors.logs.completion import read_completion
-from sweeprules.collectors.logs.lines import Chunk
+from sweeprules.collectors.logs.lines import MAX_LINE, Chunk, Line
 from sweeprules.collectors.logs.scan import prepare, scan
 from sweeprules.collectors.logs.traces import tracebacks
 from sweeprules.collectors.metrics.engine import read_engine
 from sweeprules.collectors.metrics.rl import read_rl
 from sweeprules.collectors.metrics.sft import read_sft
 from sweeprules.collectors.metrics.trainer_log import percentage
+from sweeprules.collectors.settings import PARTS, settings_key
 from sweeprules.collectors.trials.partial import read_trial_ends
 from sweeprules.collectors.trials.results import read_config, read_job, read_trial
 from sweeprules.collectors.trials.serving import read_posts, read_refused, traffic, tunnel_state
@@ -24,6 +26,7 @@ from sweeprules.collectors.trials.standard import read_results
 from sweeprules.collectors.trials.trajectory import read_turns
 from sweeprules.collectors.trials.upload import read_console, read_upload
 from tests.collectors.metrics.rl_logs import aliases
+from tests.collectors.slurm.fake import observation, record
 from tests.collectors.slurm.sweeps import pattern
 
 UTC = ZoneInfo("UTC")
@@ -70,3 +73,17 @@ def test_one_line_of_20_mb(reader: str, line: str) -> None:
     begun = time.process_time()
     READERS[reader](data)
     assert time.process_time() - begun < SECONDS
+
+
+def test_a_command_of_one_long_word() -> None:
+    begun = time.process_time()
+    assert isinstance(settings_key({"command": "a/" * 100_000, "nodes": 4}, dict.fromkeys(PARTS, "x")), str)
+    assert time.process_time() - begun < 2
+
+
+def test_launchers_whose_lines_repeat_an_error() -> None:
+    line = Line(("sbatch: error: " * MAX_LINE)[:MAX_LINE], 0)
+    logs = tuple(LauncherLog(f"/w/{n}.log", 1.0, (line,) * 4, frozenset(), observation(("tail",))) for n in range(20))
+    begun = time.process_time()
+    assert refusals(Launchers(True, logs), record(), UTC) == ()
+    assert time.process_time() - begun < 2
