@@ -113,8 +113,8 @@ def _memo(printed: Printed, bucket: str) -> Mapping[str, Any]:
     """What the readers start from: of a log that is read again from further back, not where they had come to."""
     kept, before = printed.kept, printed.before
     if kept is None:
-        again = bucket == "rl" and before is not None and before.numbers.get("rl")
-        return {"rl": rl.restarted(before.numbers["rl"])} if again and before is not None else {}
+        earlier = before.numbers.get("rl") if bucket == "rl" and before is not None else None
+        return {"rl": rl.restarted(earlier)} if earlier else {}
     if printed.found is None or bucket not in TRAINED or not kept.numbers.get(bucket):
         return kept.numbers
     reader = rl if bucket == "rl" else sft

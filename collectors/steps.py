@@ -93,10 +93,10 @@ def _sources_of(facts: Iterable[str], sources: Mapping[str, Source]) -> dict[str
 
 def _without_log(subject: Subject, bucket: str | None) -> Subject:
     """A training run of which it is proved that it left no log printed nothing; of any other nothing is known."""
-    if bucket not in TRAINED or subject.get("log.exists") is not ABSENT or subject.get("state") == "PENDING":
+    names = _PRINTED.get(bucket or "")
+    if names is None or subject.get("log.exists") is not ABSENT or subject.get("state") == "PENDING":
         return subject
-    nothing = dict.fromkeys(_PRINTED[bucket or ""], ABSENT)
-    return replace(subject, facts=MappingProxyType({**nothing, **subject.facts}))
+    return replace(subject, facts=MappingProxyType({**dict.fromkeys(names, ABSENT), **subject.facts}))
 
 
 def with_steps(
