@@ -28,7 +28,7 @@ from sweeprules.collectors.slurm.rounds import (
 )
 from sweeprules.collectors.slurm.states import TERMINAL
 from sweeprules.collectors.slurm.text import Separators, parse_id
-from sweeprules.collectors.suspects import WorkerLog
+from sweeprules.collectors.suspects import Workers
 from sweeprules.collectors.trials.second import Results
 from sweeprules.engine.facts import FactValue, Unknown
 from sweeprules.engine.observation import Failure, Observation
@@ -58,7 +58,7 @@ class Gathered:
     logs: Logs = field(default_factory=lambda: Logs({}, {}))
     certs: tuple[tuple[Certificate, Observation], ...] = ()
     launchers: Launchers = field(default_factory=lambda: Launchers(False))
-    workers: Mapping[str, tuple[WorkerLog, ...]] = field(default_factory=dict)
+    workers: Mapping[str, Workers] = field(default_factory=dict)
     results: Results = field(default_factory=Results)
     older: Mapping[str, Older] = field(default_factory=dict)
     files: Mapping[str, RunFiles] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from sweeprules.collectors.settings import said_target
 from sweeprules.collectors.slurm.jobs import BEFORE_START, Job, source
 from sweeprules.collectors.slurm.queue import active_before, is_gone
 from sweeprules.collectors.slurm.states import FAILED, TERMINAL
-from sweeprules.collectors.suspects import WorkerLog, causes_near, lines_near
+from sweeprules.collectors.suspects import NO_WORKERS, WorkerLog, causes_near, lines_near
 from sweeprules.engine.facts import (
     ABSENT,
     NOT_READ,
@@ -212,7 +212,7 @@ class _Jobs:
         """Fault lines in other files: of its workers near the last output, of its launcher when it left no log."""
         files: list[tuple[Observation, Sequence[Line]]] = [
             (log.observation, lines_near(log, _last_output(facts, log), self.zone))
-            for log in self.gathered.workers.get(job_id, ())
+            for log in self.gathered.workers.get(job_id, NO_WORKERS).logs
         ]
         launcher = self.gathered.launchers.of_job(job_id.partition("_")[0])
         if launcher is not None and facts.get("log.exists") is ABSENT and facts.get("state") in FAILED:
@@ -228,11 +228,11 @@ class _Jobs:
         self, job_id: str, facts: Mapping[str, FactValue], reading: LogReading, sources: dict[str, Source]
     ) -> dict[str, FactValue]:
         """The first real cause over the job's log and those of its workers near the last output, if these were read."""
-        workers = self.gathered.workers.get(job_id, ())
-        if not workers or reading.causes is None:
+        read = self.gathered.workers.get(job_id, NO_WORKERS)
+        workers, unread = read.logs, read.why
+        if (not workers and unread is None) or reading.causes is None:
             return {}
         near = [causes_near(log, _last_output(facts, log), self.matchers, self.zone) for log in workers]
-        unread = next((log.why for log in workers if log.why is not None), None)
         found = first_error_facts((reading.causes, *near), whole=reading.whole, unread=unread)
         if not reading.causes.summary:
             # Only a worker's log holds the table, if any does.

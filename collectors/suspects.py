@@ -52,6 +52,22 @@ class WorkerLog:
 
 
 @dataclass(frozen=True, slots=True)
+class Workers:
+    """What was read of the workers of a job. `missing` is why there may be logs that were not found, else None."""
+
+    logs: tuple[WorkerLog, ...] = ()
+    missing: Unknown | None = None
+
+    @property
+    def why(self) -> Unknown | None:
+        """Why not all that its workers wrote was read, None where it was."""
+        return self.missing or next((log.why for log in self.logs if log.why is not None), None)
+
+
+NO_WORKERS = Workers()
+
+
+@dataclass(frozen=True, slots=True)
 class _Sought:
     job: Job
     found: FoundLog | None
@@ -60,22 +76,41 @@ class _Sought:
 
 def read_workers(
     suspects: Sequence[Job], locations: Mapping[str, Location], marks: LogMarks
-) -> Steps[Mapping[str, tuple[WorkerLog, ...]]]:
-    """The workers' logs of each suspect by job id, in two rounds: listings, then stat and ends."""
+) -> Steps[Mapping[str, Workers]]:
+    """What the workers of each suspect wrote, by job id, in two rounds: listings, then stat and ends."""
     sought = [_sought(job, locations.get(job.job_id)) for job in suspects]
     directories = tuple(dict.fromkeys(path for one in sought for path in one.directories))[:MAX_DIRECTORIES]
-    if not directories:
-        return {}
-    listed = yield tuple(ask.listing(path, newest_first=True) for path in directories)
-    listings = {path: read_listing(one) for path, one in zip(directories, listed, strict=False)}
+    listings: dict[str, Listing | Unknown] = {}
+    if directories:
+        listed = yield tuple(ask.listing(path, newest_first=True) for path in directories)
+        listings = {path: read_listing(one) for path, one in zip(directories, listed, strict=False)}
     paths = {one.job.job_id: _paths(one, listings) for one in sought}
-    every = tuple(dict.fromkeys(path for found in paths.values() for path in found))
-    if not every:
-        return {}
-    ended = yield (ask.stat(every, marks.record, marks.field), *(ask.last_bytes(path, TAIL) for path in every))
-    stats = read_stats(ended[0], marks.record, marks.field)
-    logs = dict(_logs(every, ended[1:], stats))
-    return {job_id: tuple(logs[path] for path in found if path in logs) for job_id, found in paths.items()}
+    every = tuple(dict.fromkeys(path for found in paths.values() for path in found[:MAX_FILES]))
+    logs: dict[str, WorkerLog] = {}
+    if every:
+        ended = yield (ask.stat(every, marks.record, marks.field), *(ask.last_bytes(path, TAIL) for path in every))
+        logs = dict(_logs(every, ended[1:], read_stats(ended[0], marks.record, marks.field)))
+    return {one.job.job_id: _workers(one, paths[one.job.job_id], logs, listings) for one in sought}
+
+
+def _workers(
+    one: _Sought, paths: Sequence[str], logs: Mapping[str, WorkerLog], listings: Mapping[str, Listing | Unknown]
+) -> Workers:
+    found = tuple(logs[path] for path in paths if path in logs)
+    unlisted = next((why for path in one.directories if (why := _unlisted(path, listings)) is not None), None)
+    if unlisted is None and len(found) < len(paths):
+        unlisted = Unknown(Reason.NOT_READ, f"of {len(paths)} logs of workers {len(found)} were looked at")
+    return Workers(found, unlisted)
+
+
+def _unlisted(path: str, listings: Mapping[str, Listing | Unknown]) -> Unknown | None:
+    """Why a directory may hold a log that was not seen."""
+    listing = listings.get(path)
+    if listing is None:
+        return Unknown(Reason.NOT_READ, f"{path} was not looked into for logs of workers")
+    if isinstance(listing, Unknown):
+        return Unknown(listing.reason, f"{path}: {listing.detail}")
+    return None if listing.whole else Unknown(Reason.CUT, f"the listing of {path} was cut")
 
 
 def _sought(job: Job, where: Location | None) -> _Sought:
@@ -93,7 +128,7 @@ def _paths(one: _Sought, listings: Mapping[str, Listing | Unknown]) -> tuple[str
         listing = listings.get(directory)
         names = listing.names if isinstance(listing, Listing) else ()
         paths.extend(f"{directory.rstrip('/')}/{name}" for name in names if _is_workers(name, one.job))
-    return tuple(dict.fromkeys(paths))[:MAX_FILES]
+    return tuple(dict.fromkeys(paths))
 
 
 def _is_workers(name: str, job: Job) -> bool:

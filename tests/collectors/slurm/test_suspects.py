@@ -11,7 +11,7 @@ import pytest
 from sweeprules.collectors.logs.find import FileStat
 from sweeprules.collectors.normalise import normalise
 from sweeprules.collectors.second import look_closer
-from sweeprules.collectors.suspects import WorkerLog, lines_near
+from sweeprules.collectors.suspects import MAX_FILES, WorkerLog, lines_near
 from sweeprules.engine.facts import ABSENT, Interval, Ref, Subject, Unknown
 from sweeprules.engine.observation import Failure
 from tests.collectors.slurm.fake import NOW, FakeFile, FakeSession, Login, job, observation
@@ -26,15 +26,15 @@ BAR = b"2027-01-15T01:30:00 Step Progress: 3/9\n"
 def looked(
     files: dict[str, FakeFile],
     suspects: tuple[str, ...] = ("914214",),
-    tail: tuple[int, str, str] | None = None,
+    **broken: tuple[int, str, str],
 ):
-    """Both stages; `tail` is how the second one's reads of files end."""
+    """Both stages; `broken` is how the second one's commands end, by their name."""
     jobs = [job("914214", name="rl__x", started=NOW - 9 * 3600), job("914215", name="rl__y")]
     main = {"/w/rl__x-914214.out": FakeFile(BAR, SILENT, 1), "/w/rl__y-914215.out": FakeFile(BAR, NOW, 2)}
     session = FakeSession(jobs, {**main, **files})
     first = sweep(session)
-    if tail is not None:
-        session.logins["login01"] = Login(broken={"tail": tail})
+    if broken:
+        session.logins["login01"] = Login(broken=broken)
     before = len(session.calls)
     gathered = look_closer(first.gathered, session, [Ref("job", f"leonardo:{job_id}") for job_id in suspects])
     subjects = {one.ref.key: one for one in normalise(gathered, PATTERNS).subjects}
@@ -156,6 +156,29 @@ def test_a_workers_log_that_can_not_be_read_is_not_one_without_an_error(answer: 
         value = told.get(name)
         assert isinstance(value, Unknown)
         assert (value.reason, said in value.detail) == ("read-failed", True), name
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((2, "", "ls: reading directory '/w': Input/output error\n"), "read-failed"),
+        ((124, "", ""), "read-failed"),
+    ],
+)
+def test_a_directory_that_can_not_be_listed_is_not_one_without_workers(answer: tuple[int, str, str], reason: str):
+    subjects, _ = looked({WORKER: FakeFile(NEAR, SILENT, 3)}, ls=answer)
+    told = subjects["leonardo:914214"].get("first_error.type")
+    assert isinstance(told, Unknown)
+    assert told.reason == reason and "/w" in told.detail
+
+
+def test_more_logs_than_are_read_leave_open_whether_one_holds_an_error():
+    files = {f"/w/rl__x_914214_rayw{n}.out": FakeFile(BAR, SILENT, 10 + n) for n in range(MAX_FILES + 1)}
+    told = looked(files)[0]["leonardo:914214"].get("first_error.type")
+    assert isinstance(told, Unknown)
+    assert (told.reason, told.detail) == ("not-read", "of 17 logs of workers 16 were looked at")
+    del files["/w/rl__x_914214_rayw0.out"]
+    assert looked(files)[0]["leonardo:914214"].get("first_error.type") is ABSENT
 
 
 def test_what_the_jobs_own_log_tells_stands_without_a_workers_log():
