@@ -16,7 +16,8 @@ from sweeprules.reports.words import NOT_EMITTED, UNREAD, duration
 DATAGEN_COLUMNS = ("Run", "Chunks", "Trials", "avg_turns", "Mean", "exc%", "Trend")
 EVAL_COLUMNS = ("Model × benchmark", "Trials", "pass-rate", "top exc", "Infra/Trend")
 CHECKS = (("pinggy", "pinggy"), ("api_base", "api_base"), ("vllm", "vLLM"), ("trials", "trials"))
-_CHUNK = re.compile(r"_chunk(\d+)$")
+_CHUNK = re.compile(r"_chunk(\d{1,6})(?!\d)")
+"""As the jobs of a run are joined and counted (catalogue g): anywhere in the name."""
 _MARKS = {"ok": "✓", "bad": "✗", "n/a": " n/a"}
 _ENDINGS = re.compile(r"(?:Error|Exception)$")
 _LOGGED = "lines.trial-mean.mean"

@@ -80,6 +80,16 @@ def test_the_tasks_of_an_array_are_the_chunks_of_its_run() -> None:
     assert [row[2] for row in table["rows"]] == ["81", "9"]
 
 
+def test_the_number_of_a_chunk_may_stand_within_the_name() -> None:
+    runs = [
+        job("a:1", "datagen__x_chunk1_redo", trials_done=40, avg_turns=4.0),
+        job("a:2", "datagen__x_chunk2_redo", trials_done=2, avg_turns=4.0),
+    ]
+    (table,) = build(world_of(runs, [verdict(run, "datagen") for run in runs]))["tables"]
+    assert [row[2] for row in table["rows"]] == ["42"]
+    assert table["rows"][0][0].startswith("a datagen__x_redo")
+
+
 def test_a_tracker_row_stands_beside_the_run() -> None:
     row = Subject(Ref("tracker_row", "t"), {"row_key": "leetcode"})
     assert shown(related(job("a:1", "datagen__x"), tracker_row=row.ref), "datagen", row)["Run"] == (
