@@ -178,7 +178,7 @@ def said(leaf: ConditionProof) -> str:
 
 _FROM = "from "
 _FROM_LINES = 2
-SCREEN_RULES = 6
+SCREEN_RULES = 5
 _SCREEN_LEAVES = 6
 
 

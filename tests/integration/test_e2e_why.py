@@ -33,7 +33,7 @@ exemptions:
     why: Its trainer has no progress bar.
 """
 HOURS = 3 * 3600.0
-SCREEN = 60
+SCREEN = 50
 FAULT = (
     "[rank3]:[E ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective operation timeout: "
     "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600055 milliseconds "
