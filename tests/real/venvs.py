@@ -61,11 +61,17 @@ class Room:
 
 
 def room(factory: pytest.TempPathFactory, name: str, packages: Sequence[str], least: tuple[int, int] = (3, 11)) -> Room:
-    """The environment of that name; every test that asks for it is skipped, with the reason, when it can not be had."""
+    """The environment of that name. Where it can not be had each test that asks for it is skipped, with the reason.
+
+    Under `SWEEPRULES_REAL=required` it fails instead. A program that ends badly in an environment always fails.
+    """
     folder, why = _made(_root(factory) / name, tuple(packages), least)
-    if why:
-        pytest.skip(f"REAL OUTPUT OF {name.upper()} IS NOT CHECKED: {why}")
-    return Room(folder)
+    if not why:
+        return Room(folder)
+    said = f"REAL OUTPUT OF {name.upper()} IS NOT CHECKED: {why}"
+    if os.environ.get("SWEEPRULES_REAL") == "required":
+        pytest.fail(said, pytrace=False)
+    pytest.skip(said)
 
 
 @cache
